@@ -1,0 +1,268 @@
+# kd-preflight. `make help` lists what there is; everything is built below build/. V=1 shows the commands, WERROR=1
+# makes warnings errors.
+
+VERSION := 0.1.0
+
+MUSL_CC  ?= musl-gcc
+HOST_CC  ?= gcc
+WERROR   ?=
+Q        := $(if $(V),,@)
+MULTIARCH := $(shell $(HOST_CC) -print-multiarch)
+MACHINE  := $(firstword $(subst -, ,$(MULTIARCH)))
+MUSL_LIB := /usr/lib/$(subst gnu,musl,$(MULTIARCH))
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef \
+	    $(if $(WERROR),-Werror)
+SIZE     := -Os -fPIE -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -fno-unwind-tables
+CPPFLAGS := -D_GNU_SOURCE -DKD_VERSION='"$(VERSION)"' -Isrc -I.
+CFLAGS   := -std=c11 $(WARNINGS) $(SIZE) -fstack-protector-strong
+
+# musl-gcc cannot link a static PIE, so its start files are named here: what reads a worker's words gets random addresses
+# for 8 KB more. The linker is told to leave out everything that nothing refers to.
+LINK := -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now \
+	-Wl,--gc-sections,--build-id=none,--fatal-warnings $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o
+LINK_END := $(MUSL_LIB)/crtn.o
+
+# --- everything but main.c is an archive, from which each unit test takes what it names
+OBJECTS    := $(patsubst src/%.c,build/obj/%.o,$(filter-out src/main.c,$(wildcard src/*.c))) build/obj/embed.o
+UNIT       := $(patsubst tests/unit/%.c,build/unit/%,$(wildcard tests/unit/test_*.c))
+UNIT_ASAN  := $(patsubst build/unit/%,build/unit-asan/%,$(UNIT))
+LIBS       := build/deps/lib/libseccomp.a build/deps/lib/libcjson.a
+LIBS_ASAN  := build/deps-asan/lib/libseccomp.a build/deps-asan/lib/libcjson.a
+PROGRAMS   := $(patsubst tests/programs/%.c,build/programs/%,$(wildcard tests/programs/*.c))
+DOUBLES    := build/doubles/cuda/libcuda.so.1 build/doubles/hip/libamdhip64.so.6
+ASAN       := -std=c11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+.PHONY: all
+all: build/kd-preflight ## build build/kd-preflight (default)
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 14
+
+# --- what the machine needs
+
+.PHONY: deps deps-run deps-test
+deps: ## install what building needs; fetch and build libseccomp and cJSON for musl
+	@ci/deps.sh build
+	@$(MAKE) --silent $(LIBS)
+
+deps-run: ## install Debian's PyTorch, to have something to check
+	@ci/deps.sh run
+
+deps-test: ## install what the tests need, too
+	@ci/deps.sh build test
+	@$(MAKE) --silent $(LIBS)
+
+build/deps/src/.fetched: ci/fetch.sh ci/sources.txt
+	@echo "  $@"
+	$(Q)ci/fetch.sh $(@D)
+	@touch $@
+
+$(LIBS) &: build/deps/src/.fetched ci/libs.sh
+	@echo "  $(LIBS)"
+	$(Q)ci/libs.sh build/deps/src build/deps $(MUSL_CC) -std=gnu11 -w $(SIZE)
+
+$(LIBS_ASAN) &: build/deps/src/.fetched ci/libs.sh
+	@echo "  $(LIBS_ASAN)"
+	$(Q)ci/libs.sh build/deps/src build/deps-asan $(HOST_CC) -w $(ASAN)
+
+# --- the program
+
+build/kd-preflight: build/obj/main.o build/libkd.a $(LIBS)
+	@echo "  $@"
+	$(Q)$(MUSL_CC) $(LINK) -s -o $@.tmp $^ $(LINK_END)
+	@! LC_ALL=C readelf -Wld $@.tmp | grep -E 'INTERP|\(NEEDED\)' || { echo "$@ is not static" >&2; exit 1; }
+	@mv $@.tmp $@
+
+build/libkd.a: $(OBJECTS)
+	@echo "  $@"
+	@rm -f $@
+	$(Q)ar Dcr $@ $^
+
+build/obj/%.o: src/%.c Makefile | $(LIBS)
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(MUSL_CC) $(CPPFLAGS) -isystem build/deps/include $(CFLAGS) -MMD -MP -c -o $@ $<
+
+build/obj/embed.o: src/embed.S src/worker/probe.py build/kd-probe
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(HOST_CC) -I. -c -o $@ $<
+
+# --- kd-probe, the native worker: no libc, so that one build runs under every one (src/worker/native_start.c)
+
+PROBE_OBJECTS := $(patsubst %.c,build/probe/%.o,$(filter-out %/native_libdl.c,$(wildcard src/worker/native*.c)) kernels/check.c)
+PROBE_CFLAGS  := -std=c11 $(WARNINGS) -Os -ffreestanding -fPIC -fvisibility=hidden -fno-plt -fno-stack-protector \
+		 -fno-asynchronous-unwind-tables -fno-unwind-tables -ffunction-sections -fdata-sections -ffp-contract=off \
+		 $(if $(filter aarch64,$(MACHINE)),-mno-outline-atomics,-fcf-protection=none) -Isrc/worker -Ikernels -Ibuild/kernels
+
+# The oldest symbol version that glibc has on this machine.
+PROBE_GLIBC := $(if $(filter aarch64,$(MACHINE)),GLIBC_2.17,GLIBC_2.2.5)
+
+# No PT_INTERP: the supervisor names the loader; where there is none, the kernel starts it. Imports are bound at start.
+PROBE_LINK := -pie -nostdlib -nostartfiles -Wl,--no-dynamic-linker,-z,now,-z,noexecstack,-z,noseparate-code \
+	      -Wl,--hash-style=gnu,--build-id=none,--gc-sections,-e,_start
+
+build/kd-probe: $(PROBE_OBJECTS) build/probe/libdl.so.2 build/probe/libc.so.6
+	@echo "  $@"
+	$(Q)$(HOST_CC) $(PROBE_LINK) -s -o $@ $(PROBE_OBJECTS) -Wl,--no-as-needed build/probe/libdl.so.2 build/probe/libc.so.6
+
+build/probe/%.o: %.c Makefile build/kernels/images.h
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(HOST_CC) $(PROBE_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Stand-ins to link against, of which only names and symbol versions count. glibc before 2.34 keeps the functions in
+# libdl; musl maps both names to itself.
+build/probe/libdl.so.2: src/worker/native_libdl.c src/worker/native_libdl.map.in
+	@mkdir -p $(@D)
+	@sed 's/@VERSION@/$(PROBE_GLIBC)/' src/worker/native_libdl.map.in >build/probe/libdl.map
+	$(Q)$(HOST_CC) -shared -nostdlib -ffreestanding -Wl,-soname,$(@F),--build-id=none,--version-script=build/probe/libdl.map \
+		-o $@ $<
+
+build/probe/libc.so.6:
+	@mkdir -p $(@D)
+	$(Q)$(HOST_CC) -shared -nostdlib -Wl,-soname,$(@F),--build-id=none -o $@ -x c /dev/null
+
+# --- kernels: PTX for NVIDIA, one code object for each AMD target, and the header that carries them
+
+GPU_CLANG     ?= clang-19
+GPU_LLD       ?= ld.lld-19
+GPU_CLANG_NEW ?= clang-22
+GPU_LLD_NEW   ?= ld.lld-22
+
+# kernels/architectures: target, code object version, least clang.
+targets  = $(shell awk '!/^\#/ && NF && $(1) { print $$1 }' kernels/architectures)
+HAVE_NEW := $(and $(shell command -v $(GPU_CLANG_NEW)),$(shell command -v $(GPU_LLD_NEW)))
+AMD_NEW  := $(call targets,$$3 > 19)
+AMD      := $(filter-out $(if $(HAVE_NEW),,$(AMD_NEW)),$(call targets,1))
+CODE_OBJECTS := $(AMD:%=build/kernels/%.co)
+
+# Exact arithmetic: no fast-math, no contraction. An attribute that a compiler does not know would leave us without
+# kernels: clang 14 drops amdgpu_kernel with only a warning.
+GPU_CFLAGS := -x c -std=c11 -O2 -ffp-contract=off -fno-fast-math -Wall -Wextra -Werror=unknown-attributes
+
+# PTX ISA 6.0 loads on every driver since 384; the default of clang 19 (8.5) is refused by all before 555. Of the ways to
+# say so only --cuda-feature has an effect for plain C.
+PTX_CFLAGS := --target=nvptx64-nvidia-cuda -nostdinc -march=sm_50 --cuda-feature=+ptx60 -S
+
+# --discard-all drops local symbols only (clang 22 adds a dozen of them a kernel); the kernels themselves must stay in
+# .symtab, where ROCr finds them: never strip these files.
+AMD_CFLAGS := --target=amdgcn-amd-amdhsa -nogpulib -Wl,--discard-all
+
+# Comments are dropped, so that the driver gets (and the binary carries) instructions only.
+build/kernels/check.ptx: kernels/check.c kernels/check.h
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(GPU_CLANG) $(PTX_CFLAGS) $(GPU_CFLAGS) -o $@.tmp $<
+	@sed -e 's,[[:space:]]*//.*,,' -e '/^[[:space:]]*$$/d' $@.tmp >$@
+	@rm $@.tmp
+
+build/kernels/%.co: kernels/check.c kernels/check.h kernels/architectures
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(if $(filter $*,$(AMD_NEW)),$(GPU_CLANG_NEW) --ld-path=$(shell command -v $(GPU_LLD_NEW)),$(GPU_CLANG) \
+		--ld-path=$(shell command -v $(GPU_LLD))) $(AMD_CFLAGS) $(GPU_CFLAGS) -mcpu=$* \
+		-mcode-object-version=$(shell awk '$$1 == "$*" { print $$2 }' kernels/architectures) -o $@ $<
+
+build/kernels/images.h: kernels/embed.sh build/kernels/check.ptx $(CODE_OBJECTS)
+	@echo "  $@"
+	$(if $(HAVE_NEW),,@echo "  kernels: no $(GPU_CLANG_NEW) here: left out $(AMD_NEW)")
+	@kernels/embed.sh build/kernels/check.ptx $(foreach a,$(AMD),$(a)=build/kernels/$(a).co) >$@.tmp
+	@mv $@.tmp $@
+
+.PHONY: check-ptx
+check-ptx: build/kernels/check.ptx ## assemble the PTX with every CUDA toolkit found, for each of its targets
+	@kernels/check-ptx.sh $< $(PTXAS)
+
+# --- tests
+
+.PHONY: test
+test: all $(UNIT) $(UNIT_ASAN) $(DOUBLES) $(PROGRAMS) ## run every test: the unit tests, then tests/*.bats
+	@tests/run.sh $(UNIT) $(wildcard tests/*.bats)
+
+.PHONY: unit
+unit: $(UNIT) ## run the unit tests
+	@tests/run.sh $(UNIT)
+
+.PHONY: bats
+bats: all $(DOUBLES) $(PROGRAMS) ## run tests/*.bats against the program
+	@tests/run.sh $(wildcard tests/*.bats)
+
+.PHONY: asan
+asan: $(UNIT_ASAN) ## run the unit tests under AddressSanitizer and UBSan
+	@tests/run.sh $(UNIT_ASAN)
+
+build/unit/%: tests/unit/%.c build/libkd.a $(LIBS) Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	$(Q)$(MUSL_CC) $(CPPFLAGS) -isystem build/deps/include $(CFLAGS) $(LINK) -MMD -MP -o $@ $< build/libkd.a $(LIBS) $(LINK_END)
+
+build/unit-asan/%: tests/unit/%.c build/unit-asan/libkd.a $(LIBS_ASAN) Makefile
+	@echo "  $@"
+	$(Q)$(HOST_CC) $(CPPFLAGS) -isystem build/deps-asan/include $(ASAN) -MMD -MP -o $@ $< build/unit-asan/libkd.a $(LIBS_ASAN)
+
+build/unit-asan/libkd.a: $(OBJECTS:build/obj/%=build/unit-asan/obj/%)
+	@rm -f $@
+	@echo "  $@"
+	$(Q)ar Dcr $@ $^
+
+build/unit-asan/obj/%.o: src/%.c Makefile | $(LIBS_ASAN)
+	@mkdir -p $(@D)
+	@echo "  $@"
+	$(Q)$(HOST_CC) $(CPPFLAGS) -isystem build/deps-asan/include $(ASAN) -MMD -MP -c -o $@ $<
+
+build/unit-asan/obj/embed.o: build/obj/embed.o
+	@mkdir -p $(@D)
+	@echo "  $@"
+	$(Q)cp $< $@
+
+# Driver libraries that compute, or fail, as a test asks (tests/doubles/); for glibc, as the real ones are.
+DOUBLE_SOURCES := tests/doubles/double.c tests/doubles/fault.c tests/doubles/mask.c kernels/check.c
+DOUBLE_CFLAGS  := -std=c11 -D_GNU_SOURCE $(WARNINGS) -O2 -g -fPIC -ffp-contract=off
+
+build/doubles/cuda/libcuda.so.1: tests/doubles/cuda.c
+build/doubles/hip/libamdhip64.so.6: tests/doubles/hip.c
+$(DOUBLES): $(DOUBLE_SOURCES) tests/doubles/double.h kernels/check.h build/kernels/images.h
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(HOST_CC) $(DOUBLE_CFLAGS) -fvisibility=hidden -shared -Wl,-soname,$(@F),-z,defs -o $@ $(filter %.c,$^)
+
+# Programs that the tests start: workloads and starters.
+build/programs/%: tests/programs/%.c
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(MUSL_CC) $(CPPFLAGS) -isystem build/deps/include -std=c11 $(WARNINGS) -Os -s $(LINK) -o $@ $< $(LINK_END)
+
+.PHONY: format
+format: ## let clang-format lay out the C sources
+	@clang-format -i $(wildcard src/*.[ch] src/worker/*.[ch] kernels/*.[ch] tests/*/*.[ch])
+
+.PHONY: lint
+lint: $(LIBS) build/kernels/images.h ## run the checks of ci/lint.sh
+	@tests/run.sh ci/lint.sh
+
+# --- numbers
+
+.PHONY: bench
+bench: all build/noop ## what a check costs, as ratios (hyperfine)
+	@tests/bench/run.sh
+
+build/noop: tests/bench/noop.c
+	@echo "  $@"
+	$(Q)$(MUSL_CC) -Os -s $(LINK) -o $@ $< $(LINK_END)
+
+.PHONY: size
+size: all ## bytes of the program and of what it carries
+	@wc -c build/kd-preflight build/kd-probe src/worker/probe.py | head -n 3
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build
+
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,44 @@
+#!/bin/sh
+# ci/clean-machine.sh [SUITE [DIR]]: run the two commands of the README on a new Debian machine: a minimal root made with
+# debootstrap below DIR (default: a temporary folder), this tree copied into it, chroot in a mount namespace of its own.
+# Needs root, debootstrap, and Debian's mirror as this machine's apt knows it. Not part of .ci/run: it takes minutes.
+set -eu
+
+suite=${1:-bookworm}
+top=$(cd "$(dirname "$0")/.." && pwd)
+base=$(mktemp -d -p "${2:-${TMPDIR:-/tmp}}" kd-clean.XXXXXX)
+trap 'rm -rf --one-file-system "$base"' EXIT
+root=$base/root
+
+# shellcheck disable=SC2016 # apt's own variables
+mirror=$(apt-get indextargets --format '$(ORIGIN):$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+	awk '$1 == "Debian:Debian" { print $2; exit }')
+debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$base/debootstrap.log" || {
+	tail -n 5 "$base/debootstrap.log" >&2
+	exit 1
+}
+cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+
+mkdir -p "$root/srv/kd-preflight"
+(cd "$top" && git ls-files -z --cached --others --exclude-standard | tar -c --null -T - -f -) | tar -x -C "$root/srv/kd-preflight"
+
+cat >"$base/inside" <<'EOF'
+mount --make-rprivate /
+mount -t proc proc "$1/proc"
+mount -t sysfs -o ro sysfs "$1/sys"
+mount --rbind /dev "$1/dev"
+exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ LANG=C.UTF-8 ${CI:+CI=$CI} sh -c "cd /srv/kd-preflight && $2"
+EOF
+
+status=0
+grep -E '^ *sh ci/deps\.sh ' "$top/README.md" >"$base/commands"
+while read -r command; do
+	echo "== $suite: $command"
+	began=$(date +%s)
+	unshare --mount --pid --fork sh -eu "$base/inside" "$root" "$command" </dev/null || {
+		echo "== failed: exit status $?"
+		status=1
+	}
+	echo "== $(($(date +%s) - began)) s"
+done <"$base/commands"
+exit $status

@@ -1,0 +1,36 @@
+#!/bin/sh
+# ci/deps.sh GROUP...: install the Debian packages of the groups that are missing here. As root it installs them;
+# else it says what to install. Groups: build (make all), run (a real PyTorch to check), test (make test, ci/).
+set -eu
+
+packages() {
+	case $1 in
+	build) echo binutils clang-19 clang-22 gcc libc6-dev linux-libc-dev lld-19 lld-22 make musl-tools ;;
+	run) echo python3 python3-torch ;;
+	test) echo bats clang clang-format clang-tidy cppcheck hyperfine python3-jsonschema python3-torch shellcheck strace valgrind ;;
+	*) echo "deps: unknown group '$1' (build, run, test)" >&2 && return 2 ;;
+	esac
+}
+
+installed() {
+	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+wanted=''
+for group; do
+	wanted="$wanted $(packages "$group")"
+done
+missing=''
+for package in $wanted; do
+	installed "$package" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "deps: missing here; as root: apt-get install --no-install-recommends$missing" >&2
+	exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq -o Acquire::Retries=3 update
+# shellcheck disable=SC2086 # a list of words
+apt-get -qq -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install --no-install-recommends $missing >/dev/null
