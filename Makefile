@@ -25,11 +25,11 @@ LINK_END := $(MUSL_LIB)/crtn.o
 
 # --- everything but main.c is an archive, from which each unit test takes what it names
 OBJECTS    := $(patsubst src/%.c,build/obj/%.o,$(filter-out src/main.c,$(wildcard src/*.c))) build/obj/embed.o
-UNIT       := $(patsubst tests/unit/%.c,build/unit/%,$(wildcard tests/unit/test_*.c))
+UNIT       := $(patsubst tests/unit/%.c,build/unit/%,$(filter-out %/test_doubles.c,$(wildcard tests/unit/test_*.c)))
 UNIT_ASAN  := $(patsubst build/unit/%,build/unit-asan/%,$(UNIT))
 LIBS       := build/deps/lib/libseccomp.a build/deps/lib/libcjson.a
 LIBS_ASAN  := build/deps-asan/lib/libseccomp.a build/deps-asan/lib/libcjson.a
-PROGRAMS   := $(patsubst tests/programs/%.c,build/programs/%,$(wildcard tests/programs/*.c))
+PROGRAMS   := $(patsubst tests/programs/%.c,build/programs/%,$(wildcard tests/programs/*.c)) build/programs/sandbox-attacker
 DOUBLES    := build/doubles/cuda/libcuda.so.1 build/doubles/hip/libamdhip64.so.6
 ASAN       := -std=c11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -69,7 +69,7 @@ $(LIBS) &: build/deps/src/.fetched ci/libs.sh
 
 $(LIBS_ASAN) &: build/deps/src/.fetched ci/libs.sh
 	@echo "  $(LIBS_ASAN)"
-	$(Q)ci/libs.sh build/deps/src build/deps-asan $(HOST_CC) -w $(ASAN)
+	$(Q)ci/libs.sh build/deps/src build/deps-asan $(HOST_CC) -w $(ASAN) -std=gnu11
 
 # --- the program
 
@@ -222,6 +222,17 @@ build/unit-asan/obj/embed.o: build/obj/embed.o
 	@echo "  $@"
 	$(Q)cp $< $@
 
+# Programs that tests start, as workloads and otherwise: static, so that they run in any root.
+build/programs/%: tests/programs/%.c Makefile
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(HOST_CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O2 -static -MMD -MP -o $@ $<
+
+build/programs/sandbox-attacker: tests/sandbox-attacker.c build/libkd.a $(LIBS) Makefile
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(MUSL_CC) $(CPPFLAGS) -isystem build/deps/include $(CFLAGS) $(LINK) -MMD -MP -o $@ $< build/libkd.a $(LIBS) $(LINK_END)
+
 # Driver libraries that compute, or fail, as a test asks (tests/doubles/); for glibc, as the real ones are.
 DOUBLE_SOURCES := tests/doubles/double.c tests/doubles/fault.c tests/doubles/mask.c kernels/check.c
 DOUBLE_CFLAGS  := -std=c11 -D_GNU_SOURCE $(WARNINGS) -O2 -g -fPIC -ffp-contract=off
@@ -232,12 +243,6 @@ $(DOUBLES): $(DOUBLE_SOURCES) tests/doubles/double.h kernels/check.h build/kerne
 	@echo "  $@"
 	@mkdir -p $(@D)
 	$(Q)$(HOST_CC) $(DOUBLE_CFLAGS) -fvisibility=hidden -shared -Wl,-soname,$(@F),-z,defs -o $@ $(filter %.c,$^)
-
-# Programs that the tests start: workloads and starters.
-build/programs/%: tests/programs/%.c
-	@echo "  $@"
-	@mkdir -p $(@D)
-	$(Q)$(MUSL_CC) $(CPPFLAGS) -isystem build/deps/include -std=c11 $(WARNINGS) -Os -s $(LINK) -o $@ $< $(LINK_END)
 
 .PHONY: format
 format: ## let clang-format lay out the C sources

@@ -21,20 +21,22 @@
 
 static void product_thread(const GLOBAL float *in, GLOBAL float *out, unsigned thread)
 {
-	const GLOBAL float *a = in + CHECK_IN_A, *b = in + CHECK_IN_B;
+	const GLOBAL float(*a)[2] = (const GLOBAL float(*)[2])(in + CHECK_IN_A);
+	const GLOBAL float(*b)[2] = (const GLOBAL float(*)[2])(in + CHECK_IN_B);
 	unsigned row = thread / 2, column = thread % 2;
 
-	out[CHECK_OUT_PRODUCT + thread] = a[2 * row] * b[column] + a[2 * row + 1] * b[2 + column];
+	out[CHECK_OUT_PRODUCT + thread] = a[row][0] * b[0][column] + a[row][1] * b[1][column];
 }
 
 static void gradient_thread(const GLOBAL float *in, GLOBAL float *out, unsigned thread)
 {
-	const GLOBAL float *b = in + CHECK_IN_B, *c = out + CHECK_OUT_PRODUCT;
+	const GLOBAL float(*b)[2] = (const GLOBAL float(*)[2])(in + CHECK_IN_B);
+	const GLOBAL float(*c)[2] = (const GLOBAL float(*)[2])(out + CHECK_OUT_PRODUCT);
 	unsigned row = thread / 2, column = thread % 2;
 
-	out[CHECK_OUT_GRADIENT + thread] = 2.0F * (c[2 * row] * b[2 * column] + c[2 * row + 1] * b[2 * column + 1]);
+	out[CHECK_OUT_GRADIENT + thread] = 2.0F * (c[row][0] * b[column][0] + c[row][1] * b[column][1]);
 	if (thread == 0)
-		out[CHECK_OUT_LOSS] = c[0] * c[0] + c[1] * c[1] + c[2] * c[2] + c[3] * c[3];
+		out[CHECK_OUT_LOSS] = c[0][0] * c[0][0] + c[0][1] * c[0][1] + c[1][0] * c[1][0] + c[1][1] * c[1][1];
 }
 
 #if defined(KERNEL)

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE 1 /* memmem, memrchr */
 #include "interpreter.h"
 
 #include <fcntl.h>
@@ -315,13 +314,13 @@ static int take_python(struct trail *trail)
 {
 	struct interpreter *interpreter = trail->interpreter;
 	const struct executable *file = &trail->program.file;
-	strcpy(interpreter->path, trail->program.path);
-	strcpy(interpreter->argv0, trail->argv0);
+	(void)copy(interpreter->path, PATH_MAX, trail->program.path);
+	(void)copy(interpreter->argv0, PATH_MAX, trail->argv0);
 	interpreter->found = true;
 	interpreter->is_wrapper = file->is_script;
 	if (file->is_script)
 		return 1;
-	strcpy(interpreter->loader, file->interpreter);
+	(void)copy(interpreter->loader, PATH_MAX, file->interpreter);
 	int status = read_python_arguments(trail);
 	return status == 0 ? 1 : status;
 }
@@ -537,7 +536,7 @@ static const struct {
 static bool put_folder(struct trail *trail, bool real)
 {
 	char folder[PATH_MAX];
-	strcpy(folder, trail->program.path);
+	(void)copy(folder, PATH_MAX, trail->program.path);
 	if (real && !realpath(trail->program.path, folder))
 		return false;
 	const char *slash = strrchr(folder, '/');
@@ -663,9 +662,9 @@ static int through_script(struct trail *trail)
 	if (!script || !argument || !push_word(trail, script) || (*argument && !push_word(trail, argument)))
 		return too_long(trail);
 	char interpreter[PATH_MAX];
-	strcpy(interpreter, file->interpreter);
-	strcpy(trail->argv0, interpreter);
-	strcpy(trail->program.path, interpreter);
+	(void)copy(interpreter, PATH_MAX, file->interpreter);
+	(void)copy(trail->argv0, PATH_MAX, interpreter);
+	(void)copy(trail->program.path, PATH_MAX, interpreter);
 	int status = executable_read(interpreter, &trail->program.file, trail->error);
 	return status == 0 ? 1 : status;
 }
@@ -707,11 +706,11 @@ static int find_python(const char *name, const char *path_variable, struct inter
 		return code == CODE_WORKLOAD_NOT_FOUND ? -ENOENT : -EACCES;
 	if (!copy(interpreter->argv0, sizeof interpreter->argv0, name))
 		return error_set(error, ENAMETOOLONG, "unable to use a Python with so long a name");
-	strcpy(interpreter->path, found.path);
+	(void)copy(interpreter->path, PATH_MAX, found.path);
 	interpreter->found = true;
 	interpreter->is_wrapper = found.file.is_script;
 	if (!found.file.is_script)
-		strcpy(interpreter->loader, found.file.interpreter);
+		(void)copy(interpreter->loader, PATH_MAX, found.file.interpreter);
 	return 0;
 }
 

@@ -137,6 +137,24 @@ static void read_host(struct run *run)
 		run->host.problem = worker->outcome.fate == FATE_TIMEOUT ? "timeout" : "failed";
 }
 
+/* Under best-effort a worker may have run with less than `require` asks for: that is told. */
+static bool is_weak(const struct worker *worker)
+{
+	return worker->have_sandbox && !(worker->sandbox.no_new_privs && worker->sandbox.seccomp);
+}
+
+static void add_sandbox_hints(struct run *run)
+{
+	bool weak = is_weak(&run->supervision.python);
+
+	for (int i = 0; i < run->supervision.native_count; i++)
+		weak |= is_weak(run->supervision.native[i]);
+	if (run->options.sandbox == SANDBOX_OFF)
+		verdict_add_hint(&run->verdict, HINT_SANDBOX_OFF);
+	else if (weak)
+		verdict_add_hint(&run->verdict, HINT_SANDBOX_WEAK);
+}
+
 static void show_outputs(const struct run *run)
 {
 	enum language language = run->options.language;
@@ -166,8 +184,7 @@ static void check(struct run *run)
 	run->supervised = true;
 	struct verdict_input input = supervise_input(supervision);
 	run->verdict = verdict_decide(&input);
-	if (run->options.sandbox == SANDBOX_OFF)
-		verdict_add_hint(&run->verdict, HINT_SANDBOX_OFF);
+	add_sandbox_hints(run);
 	if (run->options.host_check && !supervision->interrupted_by)
 		read_host(run);
 	if (run->options.verbose)

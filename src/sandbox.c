@@ -27,18 +27,14 @@ enum {
 	GPU_FILE_SIZE = 1 << 30,
 };
 
-/* Lowers a limit, soft and hard; never raises either. */
-static int lower(int resource, rlim_t limit)
+/* A limit lowered, soft and hard; never raised. */
+static struct rlimit lowered(struct rlimit now, rlim_t limit)
 {
-	struct rlimit now;
-
-	if (getrlimit(resource, &now))
-		return -errno;
 	if (now.rlim_max > limit)
 		now.rlim_max = limit;
 	if (now.rlim_cur > now.rlim_max)
 		now.rlim_cur = now.rlim_max;
-	return setrlimit(resource, &now) ? -errno : 0;
+	return now;
 }
 
 /* A core limit of 1, not 0: where core_pattern names a program the kernel hands it the memory of a crash whatever the
@@ -46,21 +42,19 @@ static int lower(int resource, rlim_t limit)
  * 1 where only it was 0. The size of files and the descriptors are the sandbox's own. */
 static int set_limits(const struct sandbox_request *request, const char **step)
 {
-	struct rlimit core;
-	int rc;
+	struct rlimit core, size, files;
 
-	*step = "setrlimit(RLIMIT_CORE)";
-	if (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max > 0)
+	*step = "getrlimit";
+	if (getrlimit(RLIMIT_CORE, &core) || getrlimit(RLIMIT_FSIZE, &size) || getrlimit(RLIMIT_NOFILE, &files))
+		return -errno;
+	if (core.rlim_max > 0)
 		core.rlim_cur = core.rlim_max = 1;
-	rc = setrlimit(RLIMIT_CORE, &core) ? -errno : 0;
-	if (rc)
-		return rc;
-	*step = "setrlimit(RLIMIT_FSIZE)";
-	rc = lower(RLIMIT_FSIZE, request->gpu ? GPU_FILE_SIZE : CPU_FILE_SIZE);
-	if (rc)
-		return rc;
-	*step = "setrlimit(RLIMIT_NOFILE)";
-	return lower(RLIMIT_NOFILE, (rlim_t)request->exec_fd);
+	size = lowered(size, request->gpu ? GPU_FILE_SIZE : CPU_FILE_SIZE);
+	files = lowered(files, (rlim_t)request->exec_fd);
+	*step = "setrlimit";
+	return setrlimit(RLIMIT_CORE, &core) || setrlimit(RLIMIT_FSIZE, &size) || setrlimit(RLIMIT_NOFILE, &files)
+	               ? -errno
+	               : 0;
 }
 
 /* Whether `address` can be mapped, or is. A page made by this stays. */

@@ -57,8 +57,8 @@ enum {
 	}
 
 static const struct policy_call memory[] = {
-        CALL(mmap),  CALL(munmap), CALL(mprotect), CALL(mremap),  CALL(madvise),  CALL(brk),        CALL(mincore),
-        CALL(msync), CALL(mlock),  CALL(mlock2),   CALL(munlock), CALL(mlockall), CALL(munlockall), CALL(membarrier),
+        CALL(mmap), CALL(munmap), CALL(mprotect), CALL(mremap),     CALL(madvise),
+        CALL(brk),  CALL(mlock),  CALL(munlock),  CALL(membarrier),
 };
 
 static const struct policy_call threads[] = {
@@ -116,26 +116,17 @@ static const struct policy_call probes[] = {
 };
 
 static const struct policy_call reading[] = {
-        CALL(read),      CALL(pread64),     CALL(readv),      CALL(preadv),     CALL(preadv2),   CALL(lseek),
-        CALL(close),     CALL(close_range), CALL(stat),       CALL(lstat),      CALL(fstat),     CALL(newfstatat),
-        CALL(statx),     CALL(statfs),      CALL(fstatfs),    CALL(access),     CALL(faccessat), CALL(faccessat2),
-        CALL(readlink),  CALL(readlinkat),  CALL(getdents),   CALL(getdents64), CALL(getcwd),    CALL(chdir),
-        CALL(fchdir),    CALL(fadvise64),   CALL(readahead),  CALL(getxattr),   CALL(lgetxattr), CALL(fgetxattr),
-        CALL(listxattr), CALL(llistxattr),  CALL(flistxattr), CALL(flock),      CALL(umask),
+        CALL(read),      CALL(pread64),    CALL(readv),    CALL(lseek),      CALL(close),    CALL(close_range),
+        CALL(stat),      CALL(lstat),      CALL(fstat),    CALL(newfstatat), CALL(statx),    CALL(access),
+        CALL(faccessat), CALL(faccessat2), CALL(readlink), CALL(readlinkat), CALL(getdents), CALL(getdents64),
+        CALL(getcwd),    CALL(chdir),      CALL(fchdir),   CALL(umask),
 };
 
 static const struct policy_call descriptors[] = {
         CALL(write),
         CALL(writev),
         CALL(pwrite64),
-        CALL(pwritev),
-        CALL(pwritev2),
         CALL(ftruncate),
-        CALL(fallocate),
-        CALL(fsync),
-        CALL(fdatasync),
-        CALL(sendfile),
-        CALL(copy_file_range),
         CALL(dup),
         CALL(dup2),
         CALL(dup3),
@@ -153,6 +144,15 @@ static const struct policy_call descriptors[] = {
         CALL_IF(fcntl, IS(1, INT, OP_F_GET_SEALS)),
 };
 
+static const struct policy_call seldom[] = {
+        CALL(flock),     CALL(fadvise64),       CALL(readahead),  CALL(getxattr),    CALL(lgetxattr),  CALL(fgetxattr),
+        CALL(listxattr), CALL(llistxattr),      CALL(flistxattr), CALL(statfs),      CALL(fstatfs),    CALL(preadv),
+        CALL(preadv2),   CALL(pwritev),         CALL(pwritev2),   CALL(fallocate),   CALL(fsync),      CALL(fdatasync),
+        CALL(sendfile),  CALL(copy_file_range), CALL(ioprio_get), CALL(getpriority), CALL(getsid),     CALL(getpgrp),
+        CALL(getpgid),   CALL(times),           CALL(mincore),    CALL(mlockall),    CALL(munlockall), CALL(msync),
+        CALL(mlock2),
+};
+
 static const struct policy_call events[] = {
         CALL(ppoll),         CALL(select),         CALL(pselect6),          CALL(epoll_create),
         CALL(epoll_create1), CALL(epoll_ctl),      CALL(epoll_wait),        CALL(epoll_pwait),
@@ -165,7 +165,7 @@ static const struct policy_call events[] = {
 
 static const struct policy_call clocks[] = {
         CALL(clock_gettime), CALL(clock_getres), CALL(clock_nanosleep), CALL(nanosleep),
-        CALL(gettimeofday),  CALL(time),         CALL(times),           CALL(getrusage),
+        CALL(gettimeofday),  CALL(time),         CALL(getrusage),
 };
 
 static const struct policy_call questions[] = {
@@ -174,9 +174,6 @@ static const struct policy_call questions[] = {
         CALL(getrandom),
         CALL(getpid),
         CALL(getppid),
-        CALL(getpgid),
-        CALL(getpgrp),
-        CALL(getsid),
         CALL(getuid),
         CALL(geteuid),
         CALL(getgid),
@@ -185,8 +182,6 @@ static const struct policy_call questions[] = {
         CALL(getresgid),
         CALL(getgroups),
         CALL(capget),
-        CALL(getpriority),
-        CALL(ioprio_get),
         CALL(getrlimit),
         CALL(wait4),
         CALL(waitid),
@@ -196,20 +191,19 @@ static const struct policy_call questions[] = {
 
 #define PRCTL(option) CALL_IF(prctl, IS(0, INT, option))
 static const struct policy_call process_options[] = {
-        PRCTL(PR_SET_NAME),
-        PRCTL(PR_GET_NAME),
+        PRCTL(PR_SET_NAME), PRCTL(PR_GET_NAME), PRCTL(PR_GET_SECCOMP), PRCTL(PR_GET_NO_NEW_PRIVS), PRCTL(OP_PR_SET_VMA),
+};
+
+static const struct policy_call more_process_options[] = {
         PRCTL(PR_GET_DUMPABLE),
         PRCTL(PR_GET_KEEPCAPS),
         PRCTL(PR_GET_PDEATHSIG),
-        PRCTL(PR_GET_SECCOMP),
         PRCTL(PR_GET_SECUREBITS),
-        PRCTL(PR_GET_NO_NEW_PRIVS),
         PRCTL(PR_SET_TIMERSLACK),
         PRCTL(PR_GET_TIMERSLACK),
         PRCTL(PR_SET_THP_DISABLE),
         PRCTL(PR_GET_THP_DISABLE),
         PRCTL(PR_CAPBSET_READ),
-        PRCTL(OP_PR_SET_VMA),
         PRCTL(OP_PR_SVE_GET_VL),
         PRCTL(OP_PR_GET_SPECULATION_CTRL),
         PRCTL(OP_PR_GET_TAGGED_ADDR_CTRL),
@@ -379,7 +373,7 @@ const struct policy_group sandbox_policy[] = {
         GROUP("memory", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, memory,
               "mapping, locking and protecting its own memory; executable pages too, since every GPU driver compiles"),
         GROUP("threads", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, threads, "threads of its own, without a namespace"),
-        GROUP("affinity", POLICY_ALLOW, POLICY_PYTHON_CPU | POLICY_GPU, POLICY_ALWAYS, affinity,
+        GROUP("affinity", POLICY_ALLOW, POLICY_FOREIGN, POLICY_ALWAYS, affinity,
               "any thread but the supervisor: OpenMP binds its threads by their ids, and ends the process where it "
               "cannot"),
         GROUP("own signals", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, signals,
@@ -390,7 +384,10 @@ const struct policy_group sandbox_policy[] = {
               "it may read what its user may read: the libraries, Python's modules, /proc and /sys"),
         GROUP("open descriptors", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, descriptors,
               "reads and writes what is already open, pipes and anonymous memory files; no signal ownership"),
-        GROUP("waiting and timers", POLICY_ALLOW, POLICY_PYTHON_CPU | POLICY_GPU, POLICY_ALWAYS, events,
+        GROUP("seldom used", POLICY_ALLOW, POLICY_FOREIGN, POLICY_ALWAYS, seldom,
+              "more of the above, for libraries we do not know; each rule is paid for at each start, so not for the "
+              "native worker on the CPU, which loads none"),
+        GROUP("waiting and timers", POLICY_ALLOW, POLICY_FOREIGN, POLICY_ALWAYS, events,
               "event loops and timers of drivers and of Python"),
         GROUP("clocks", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, clocks, "reads clocks and sleeps"),
         GROUP("questions", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, questions,
@@ -398,13 +395,15 @@ const struct policy_group sandbox_policy[] = {
         GROUP("process options", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, process_options,
               "names threads and mappings, reads settings; not dumpable, tracer, death signal, capabilities or "
               "filters"),
+        GROUP("more process options", POLICY_ALLOW, POLICY_FOREIGN, POLICY_ALWAYS, more_process_options,
+              "settings read, and those of its own pages and timers"),
         GROUP("descriptor ioctls", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, descriptor_ioctls,
               "flags of a descriptor, and whether it is a terminal"),
         GROUP("device ioctls", POLICY_ALLOW, POLICY_GPU, POLICY_ALWAYS, device_ioctls,
               "how a GPU driver is spoken to; no block device, terminal, file attribute or socket request"),
         GROUP("driver socket", POLICY_ALLOW, POLICY_GPU, POLICY_ALWAYS, driver_sockets,
               "AF_UNIX SOCK_SEQPACKET only: NVIDIA's own between its threads, and its MPS and persistence daemons"),
-        GROUP("socket pairs", POLICY_ALLOW, POLICY_GPU | POLICY_PYTHON_CPU, POLICY_ALWAYS, socket_pairs,
+        GROUP("socket pairs", POLICY_ALLOW, POLICY_FOREIGN, POLICY_ALWAYS, socket_pairs,
               "connected for life and to itself, so nothing is reached by them; Python's event loops use one"),
         GROUP("one exec", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, one_exec,
               "the start of the worker itself; descriptor limit and path pointer make a second one impossible"),
@@ -417,7 +416,7 @@ const struct policy_group sandbox_policy[] = {
               open_existing, "nvidia-smi opens device nodes for writing; nothing is created or truncated by opening"),
         GROUP("opening files, CPU without Landlock", POLICY_ALLOW, POLICY_CPU, POLICY_WITHOUT_LANDLOCK, open_reading,
               "nothing needs to be written on the CPU, not even /dev/null (the worker is given it open)"),
-        GROUP("directory changes", POLICY_ALLOW, POLICY_ALL, POLICY_WITH_LANDLOCK, file_changes,
+        GROUP("directory changes", POLICY_ALLOW, POLICY_FOREIGN, POLICY_WITH_LANDLOCK, file_changes,
               "temporary files; Landlock keeps them below the scratch directory"),
         GROUP("directory changes, HIP without Landlock", POLICY_ALLOW, POLICY_HIP, POLICY_WITHOUT_LANDLOCK,
               file_changes,

@@ -13,6 +13,7 @@
 #include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 #if defined(__x86_64__)
@@ -63,6 +64,7 @@ static bool none_begins_with(const uint64_t *values, unsigned count, uint64_t ma
 
 /* A rule of libseccomp says "equal through a mask", never "unequal", and has no order among rules. So "none of these
  * values" becomes the disjoint prefixes that no value begins with, as one cuts an address out of a network's block. */
+// NOLINTNEXTLINE(misc-no-recursion): as deep as an int has bits
 static int add_none_of(const struct builder *builder, const struct policy_test *test, const uint64_t *values,
                        uint64_t mask, uint64_t prefix)
 {
@@ -168,7 +170,6 @@ static uint32_t answer_of(bool is_known)
 static unsigned short answers(struct sock_filter *program)
 {
 	bool known[NUMBERS_MAX + 1] = {false}; /* what lies beyond is not known */
-	unsigned short length = 0;
 	const struct sock_filter head[] = {
 	        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0),
@@ -183,10 +184,10 @@ static unsigned short answers(struct sock_filter *program)
 	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
+	unsigned short length = sizeof head / sizeof head[0];
 
 	mark_known(known);
-	for (; length < sizeof head / sizeof head[0]; length++)
-		program[length] = head[length];
+	memcpy(program, head, sizeof head);
 	for (unsigned i = NUMBERS_MAX; i > 0; i--) {
 		if (known[i] == known[i - 1])
 			continue;

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -128,9 +127,10 @@ static const cJSON *member(const cJSON *object, const char *key)
 static bool take_text(const cJSON *object, const char *key, char *text)
 {
 	const cJSON *item = member(object, key);
-	if (item && !cJSON_IsNull(item) && !cJSON_IsString(item))
+	const char *value = item ? cJSON_GetStringValue(item) : NULL;
+	if (item && !value && !cJSON_IsNull(item))
 		return false;
-	(void)clean(text, VALUE_SIZE, cJSON_IsString(item) ? item->valuestring : "none");
+	(void)clean(text, VALUE_SIZE, value ? value : "none");
 	return true;
 }
 
@@ -141,7 +141,7 @@ static bool take_count(const cJSON *object, const char *key, char *text)
 	if (!item || cJSON_IsNull(item))
 		return true;
 	double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
-	if (!(number >= 0 && number <= 65536) || number != floor(number))
+	if (!(number >= 0 && number <= 65536) || number != (double)(int)number)
 		return false;
 	(void)snprintf(text, VALUE_SIZE, "%d", (int)number);
 	return true;

@@ -131,6 +131,24 @@ static void add_request(struct arguments *arguments, const struct supervision *s
 		add(arguments, "expect=%d", s->options->expect_devices);
 }
 
+/* The environment that the workload's interpreter would have, after what an `env` in front of it sets and unsets, with
+ * scratch files in private. `tmpdir` keeps the text of TMPDIR=. The array is the caller's to free. */
+static char **worker_environment(const struct supervision *s, const struct scratch *scratch, char tmpdir[SUPERVISE_TMPDIR_MAX],
+				 char *const more[])
+{
+	char *changes[INTERPRETER_SETTINGS_MAX + 8];
+	size_t count = 0;
+
+	for (int i = 0; i < s->interpreter->setting_count; i++)
+		changes[count++] = s->interpreter->settings[i];
+	for (; more && *more; more++)
+		changes[count++] = *more;
+	(void)snprintf(tmpdir, SUPERVISE_TMPDIR_MAX, "TMPDIR=%s", scratch->path);
+	if (scratch->path[0])
+		changes[count++] = tmpdir;
+	return environment_with(s->envp, changes, count);
+}
+
 static void start_python(struct supervision *s)
 {
 	static struct arguments arguments; /* 24 KB that need not be on the stack */
@@ -150,16 +168,11 @@ static void start_python(struct supervision *s)
 		add(&arguments, "index=all");
 	else
 		add(&arguments, "index=%d", s->options->device_index);
-	if (interpreter->path0_kind == PATH0_VALUE)
-		add(&arguments, "path0=%s", interpreter->path0);
+	if (interpreter->path0_kind != PATH0_NONE)
+		add(&arguments, "%s=%s", interpreter->path0_kind == PATH0_ALWAYS ? "path0_always" : "path0", interpreter->path0);
 	scratch_create(&s->python_scratch, s->envp);
-	char tmpdir[PATH_MAX + 8], *changes[INTERPRETER_SETTINGS_MAX + 1];
-	(void)snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", s->python_scratch.path);
-	memcpy(changes, interpreter->settings, sizeof interpreter->settings);
-	size_t change_count = (size_t)interpreter->setting_count;
-	if (s->python_scratch.path[0])
-		changes[change_count++] = tmpdir;
-	char **envp = environment_with(s->envp, changes, change_count);
+	char tmpdir[PATH_MAX + 8];
+	char **envp = worker_environment(s, &s->python_scratch, tmpdir, NULL);
 	struct worker_spec spec = spec_for(s, WORKER_PYTHON, arguments.argv, envp ? envp : s->envp);
 	spec.path = interpreter->path;
 	spec.scratch = s->python_scratch.path[0] ? s->python_scratch.path : NULL;
@@ -212,17 +225,15 @@ static void start_first_native(struct supervision *s)
 	start_native(s, s->options->device_index == OPTIONS_INDEX_ALL ? 0 : s->options->device_index);
 }
 
-/* What the drivers are to do differently in the check (DESIGN.md 3, 4): no cache on disk, scratch files in private. */
 static void prepare_native(struct supervision *s)
 {
-	static char tmpdir[PATH_MAX + 8];
-	char *changes[] = {"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0", tmpdir};
+	/* What the drivers are to do differently in the check (DESIGN.md 3, 4): no cache on disk. */
+	static char *const CHANGES[] = {"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0", NULL};
+	bool is_gpu = s->options->device == DEVICE_GPU;
 
-	if (s->options->device == DEVICE_GPU) {
+	if (is_gpu)
 		scratch_create(&s->native_scratch, s->envp);
-		(void)snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", s->native_scratch.path);
-		s->native_envp = environment_with(s->envp, changes, s->native_scratch.path[0] ? 3 : 2);
-	}
+	s->native_envp = worker_environment(s, &s->native_scratch, s->native_tmpdir, is_gpu ? CHANGES : NULL);
 	/* Without a loader the CPU check still runs, started by the kernel; a GPU driver cannot be loaded then. */
 	if (!s->loader[0] && s->options->device == DEVICE_GPU)
 		return;

@@ -13,6 +13,8 @@
 
 #include <stdbool.h>
 
+enum { SUPERVISE_TMPDIR_MAX = PATH_MAX + 8 /* "TMPDIR=" before it */ };
+
 struct supervision {
 	/* set by the caller */
 	const struct options *options;
@@ -33,7 +35,7 @@ struct supervision {
 	/* the loop's own */
 	int payload_fd;
 	const char *native_backend; /* static: "auto", "cuda" or "hip" */
-	char **native_envp;
+	char **native_envp, native_tmpdir[SUPERVISE_TMPDIR_MAX];
 	struct scratch python_scratch, native_scratch;
 };
 

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE 1 /* strchrnul, syscall */
 #include "workload.h"
 
 #include <elf.h>
@@ -74,6 +73,14 @@ static const char *show(const char *path, struct shown *shown)
 	return shown->text;
 }
 
+/* Between two strings that are known to be paths. */
+static void copy_path(char to[PATH_MAX], const char *from)
+{
+	size_t length = strnlen(from, PATH_MAX - 1);
+	memcpy(to, from, length);
+	to[length] = '\0';
+}
+
 static const char *machine_name(uint16_t machine)
 {
 	for (size_t i = 0; i < sizeof MACHINE_NAMES / sizeof *MACHINE_NAMES; i++)
@@ -104,7 +111,7 @@ static int explain_missing(const char *path, struct error *error)
 	char target[PATH_MAX];
 	int links = 0;
 	if (strlen(path) < sizeof target) {
-		strcpy(target, path);
+		copy_path(target, path);
 		while (links < LINKS_MAX && follow_link(target))
 			links++;
 	}
@@ -398,7 +405,7 @@ static int check_chain(const char *path, struct executable *first, struct error 
 		char interpreter[PATH_MAX];
 		if (scripts == WORKLOAD_SHEBANG_DEPTH)
 			return error_set(error, ELOOP, "more than %d scripts interpret each other", scripts);
-		strcpy(interpreter, next.interpreter);
+		copy_path(interpreter, next.interpreter);
 		status = check_interpreter(interpreter, &next, error);
 		if (status != 0)
 			return status;
@@ -456,7 +463,7 @@ static int find(const char *name, const char *path_variable, struct workload *wo
 		return search(name, path_variable, workload, error);
 	if (strlen(name) >= sizeof workload->path)
 		return error_set(error, ENOENT, "the name is too long for a path");
-	strcpy(workload->path, name);
+	copy_path(workload->path, name);
 	return check_chain(name, &workload->file, error);
 }
 

@@ -5,7 +5,6 @@
  *     prints the policy table as Markdown.
  *
  * For tests and for strace: the program itself attacks, this only puts it where it would be. */
-#define _GNU_SOURCE
 #include "../src/sandbox.h"
 #include "../src/sandbox_policy.h"
 

@@ -1,36 +1,47 @@
 #!/bin/sh
-# tests/bench/run.sh [NATIVE_RUNS [TORCH_RUNS]]: what a check costs beside the nearest things without it, measured in one
-# run each and printed as ratios (medians of wall time; the ratio is what carries over to another machine).
+# tests/bench/run.sh [NATIVE_RUNS [TORCH_RUNS]]: what a check costs beside the nearest things without it, as ratios (what
+# carries over to another machine) of median wall times. The commands take turns in rounds, so that a busy moment of the
+# machine falls on all of them.
 set -eu
 
-native_runs=${1:-300} torch_runs=${2:-15}
+native_runs=${1:-60} torch_runs=${2:-3} rounds=5
 python=${PYTHON:-/usr/bin/python3}
 preflight='build/kd-preflight --termination-log none --device cpu'
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-table() { # REFERENCE CSV: the rows of a hyperfine export, against the one called REFERENCE
-	awk -F, -v reference="$1" '
-		NR > 1 { name[NR] = $1; median[NR] = $6; if ($1 == reference) base = $6 }
-		END { for (i = 2; i <= NR; i++)
-			printf "| %s | %.2f ms | %.2f |\n", name[i], median[i] * 1000, median[i] / base }' "$2"
+measure() { # WARMUPS RUNS FILE NAME COMMAND...
+	warmups=$1 runs=$2 file=$3
+	shift 3
+	hyperfine -N --style none --warmup "$warmups" --runs "$runs" --export-json "$file" "$@" 2>/dev/null
 }
+
+for round in $(seq $rounds); do
+	measure 10 "$native_runs" "$scratch/native-$round.json" \
+		-n 'static no-op' build/noop \
+		-n '`kd-preflight --device cpu --framework none`' "$preflight --framework none" \
+		-n '`python3 -c pass`' "$python -c pass"
+	measure 1 "$torch_runs" "$scratch/torch-$round.json" \
+		-n 'Python script, same check (`tests/bench/check.py`)' "$python tests/bench/check.py" \
+		-n '`kd-preflight --device cpu`' "$preflight --python $python"
+done
 
 echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | sort -u | head -n 1), $(nproc) cores, Linux $(uname -r)," \
 	"$("$python" -V), PyTorch $("$python" -c 'import torch; print(torch.__version__)')"
+"$python" - "$scratch" <<'EOF'
+import collections, json, pathlib, statistics, sys
 
-hyperfine -N --style none --warmup 20 --runs "$native_runs" --export-csv "$scratch/native.csv" \
-	-n 'static no-op' build/noop \
-	-n 'kd-preflight --device cpu --framework none' "$preflight --framework none" \
-	-n 'python3 -c pass' "$python -c pass"
-hyperfine -N --style none --warmup 2 --runs "$torch_runs" --export-csv "$scratch/torch.csv" \
-	-n 'Python script, same check' "$python tests/bench/check.py" \
-	-n 'kd-preflight --device cpu' "$preflight --python $python"
-
-printf '\n| native | median | ratio |\n|---|---|---|\n'
-table 'static no-op' "$scratch/native.csv"
-printf '\n| with PyTorch | median | ratio |\n|---|---|---|\n'
-table 'Python script, same check' "$scratch/torch.csv"
-native=$(awk -F, '/framework none/ { print $6 }' "$scratch/native.csv")
-awk -F, -v native="$native" '/same check/ { printf "\nThe native check is %.0f times faster than the script.\n", $6 / native }' \
-	"$scratch/torch.csv"
+medians = {}
+for kind in "native", "torch":
+    times = collections.defaultdict(list)
+    for file in pathlib.Path(sys.argv[1]).glob(kind + "-*.json"):
+        for result in json.loads(file.read_text())["results"]:
+            times[result["command"]] += result["times"]
+    medians[kind] = [(name, statistics.median(values) * 1000) for name, values in times.items()]
+    base = medians[kind][0][1]
+    print(f"\n| {kind} | median | ratio | more |\n|---|---|---|---|")
+    for name, ms in medians[kind]:
+        print(f"| {name} | {ms:.2f} ms | {ms / base:.2f} | {ms - base:+.2f} ms |")
+script, native = medians["torch"][0][1], medians["native"][1][1]
+print(f"\nThe native check takes 1/{script / native:.0f} of the script's time.")
+EOF

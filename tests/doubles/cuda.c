@@ -272,7 +272,7 @@ static int tell_attribute(int *value, int attribute, int device)
 		return error;
 	if (!value)
 		return E_INVALID_VALUE;
-	capability = atoi(double_arch(device) + strlen("sm_"));
+	capability = (int)strtol(double_arch(device) + strlen("sm_"), NULL, 10);
 	switch (attribute) {
 	case ATTRIBUTE_COMPUTE_MODE:
 		*value = getenv("KD_DOUBLE_EXCLUSIVE") ? COMPUTE_MODE_EXCLUSIVE_PROCESS : COMPUTE_MODE_DEFAULT;

@@ -316,7 +316,7 @@ static void capability(const char *arch, int *major, int *minor)
 		return;
 	*minor = number[digits - 2] - '0';
 	number[digits - 2] = '\0';
-	*major = atoi(number);
+	*major = (int)strtol(number, NULL, 10);
 }
 
 static int tell_attribute(int *value, int attribute, int device)

@@ -294,7 +294,7 @@ static bool body_climb(const void *argument)
 	if (error)
 		return strcmp(step, want->step) == 0;
 	for (int i = 0; i < CHECK_OUT_COUNT; i++) {
-		bool equal = isnan(want->out[i]) ? isnan(out[i]) : memcmp(&out[i], &want->out[i], sizeof *out) == 0;
+		bool equal = isnan(want->out[i]) ? isnan(out[i]) : out[i] == want->out[i];
 		if (!equal) {
 			(void)fprintf(stderr, "out[%d] = %g, want %g\n", i, (double)out[i], (double)want->out[i]);
 			return false;

@@ -1,5 +1,4 @@
 /* interpreter.c over real files: which Python a command line leads to, told as one line per case. */
-#define _GNU_SOURCE 1
 #include "interpreter.h"
 #include "tap.h"
 

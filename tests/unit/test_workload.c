@@ -1,5 +1,4 @@
 /* workload.c over real files in a folder of its own. */
-#define _GNU_SOURCE 1
 #include "tap.h"
 #include "workload.h"
 
