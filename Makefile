@@ -31,6 +31,7 @@ LIBS       := build/deps/lib/libseccomp.a build/deps/lib/libcjson.a
 LIBS_ASAN  := build/deps-asan/lib/libseccomp.a build/deps-asan/lib/libcjson.a
 PROGRAMS   := $(patsubst tests/programs/%.c,build/programs/%,$(wildcard tests/programs/*.c)) build/programs/sandbox-attacker
 DOUBLES    := build/doubles/cuda/libcuda.so.1 build/doubles/hip/libamdhip64.so.6
+DOUBLED    := build/unit/test_doubles $(DOUBLES)
 ASAN       := -std=c11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .DELETE_ON_ERROR:
@@ -183,12 +184,12 @@ check-ptx: build/kernels/check.ptx ## assemble the PTX with every CUDA toolkit f
 # --- tests
 
 .PHONY: test
-test: all $(UNIT) $(UNIT_ASAN) $(DOUBLES) $(PROGRAMS) ## run every test: the unit tests, then tests/*.bats
-	@tests/run.sh $(UNIT) $(wildcard tests/*.bats)
+test: all $(UNIT) $(DOUBLED) $(PROGRAMS) ## run every test: the unit tests, then tests/*.bats
+	@tests/run.sh $(UNIT) '$(DOUBLED)' $(wildcard tests/*.bats)
 
 .PHONY: unit
-unit: $(UNIT) ## run the unit tests
-	@tests/run.sh $(UNIT)
+unit: $(UNIT) $(DOUBLED) ## run the unit tests
+	@tests/run.sh $(UNIT) '$(DOUBLED)'
 
 .PHONY: bats
 bats: all $(DOUBLES) $(PROGRAMS) ## run tests/*.bats against the program
@@ -243,6 +244,11 @@ $(DOUBLES): $(DOUBLE_SOURCES) tests/doubles/double.h kernels/check.h build/kerne
 	@echo "  $@"
 	@mkdir -p $(@D)
 	$(Q)$(HOST_CC) $(DOUBLE_CFLAGS) -fvisibility=hidden -shared -Wl,-soname,$(@F),-z,defs -o $@ $(filter %.c,$^)
+
+build/unit/test_doubles: tests/unit/test_doubles.c tests/unit/tap.h kernels/check.h build/kernels/images.h
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(HOST_CC) $(DOUBLE_CFLAGS) -o $@ $< -ldl
 
 .PHONY: format
 format: ## let clang-format lay out the C sources

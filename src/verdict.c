@@ -1,6 +1,7 @@
 #include "verdict.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -252,7 +253,10 @@ static void refine(struct verdict *verdict, const struct finding *native, const 
 		      verdict->code == CODE_RUNTIME_ERROR || verdict->code == CODE_WORKER_FAILED;
 
 	if (native->passed) {
-		if (is_gpu && verdict->stage >= STAGE_IMPORT && verdict->code != CODE_TIMEOUT)
+		/* Slow is not broken, a full card is nobody's bug, and who sends SIGKILL is not the package. */
+		bool elsewhere = verdict->code == CODE_TIMEOUT || verdict->code == CODE_OUT_OF_MEMORY ||
+				 verdict->detail.signal == SIGKILL;
+		if (is_gpu && verdict->stage >= STAGE_IMPORT && !elsewhere)
 			verdict_add_hint(verdict, HINT_FAULT_IN_PACKAGE);
 		return;
 	}
@@ -307,6 +311,8 @@ struct verdict verdict_decide(const struct verdict_input *input)
 		return verdict;
 	}
 	conclude(&verdict, &python, input->python, input);
+	if (verdict.code == CODE_GPU_BACKEND_ABSENT)
+		verdict_add_hint(&verdict, HINT_CPU_ONLY_PACKAGE);
 	if (!python.passed)
 		refine(&verdict, &native, native_by, input->device == DEVICE_GPU);
 	else if (!native.passed && !native.absent && !is_missing_natively(&native, native_by))

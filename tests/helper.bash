@@ -14,7 +14,7 @@ clean_environment() {
 	for name in $(compgen -e); do
 		case $name in KD_* | CUDA_* | HIP_* | ROCR_* | PYTHON* | LC_* | LANG | LANGUAGE | LD_* | NO_COLOR | VIRTUAL_ENV) unset "$name" ;; esac
 	done
-	export PATH=/usr/local/bin:/usr/bin:/bin
+	export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin
 }
 
 setup() {
@@ -31,7 +31,7 @@ setup() {
 # kd ARG...: runs the program with stdout in $T/out, stderr in $T/err; sets status. Never hangs a test.
 kd() {
 	status=0
-	timeout --kill-after=5 100 "$KD" "$@" >"$T/out" 2>"$T/err" </dev/null || status=$?
+	/usr/bin/timeout --kill-after=5 100 "$KD" "$@" >"$T/out" 2>"$T/err" </dev/null || status=$?
 }
 
 # report [FILE]: the report that a run left on stdout, or in FILE.

@@ -33,7 +33,6 @@ static const char CUDA_ELSEWHERE[][56] = {
         "/usr/lib/aarch64-linux-gnu/libcuda.so.1",
         "/usr/lib/aarch64-linux-gnu/tegra/libcuda.so.1",
 #endif
-        "/usr/local/cuda/compat/libcuda.so.1",
 };
 static const char HIP_ELSEWHERE[][56] = {
         "/opt/rocm/lib/libamdhip64.so.7",   "/opt/rocm/lib/libamdhip64.so.6",     "/opt/rocm/lib/libamdhip64.so.5",

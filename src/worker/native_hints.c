@@ -10,6 +10,7 @@ static const char HINT_IDS[HINT_COUNT][32] = {
         [HINT_DEVICE_NODE_GROUP] = "device-node-group",
         [HINT_DEVICE_NODE_MISSING] = "device-node-missing",
         [HINT_DEVICE_NODE_PERMISSION] = "device-node-permission",
+        [HINT_DRIVER_CALL_REFUSED] = "driver-call-refused",
         [HINT_DRIVER_LIBRARY_MISMATCH] = "driver-library-mismatch",
         [HINT_DRIVER_TOO_OLD] = "driver-too-old",
         [HINT_ECC_ERROR] = "ecc-error",
@@ -29,6 +30,7 @@ static const char HINT_IDS[HINT_COUNT][32] = {
         [HINT_NO_LOADER] = "no-loader",
         [HINT_PTX_NEWER_THAN_DRIVER] = "ptx-newer-than-driver",
         [HINT_UVM_MISSING] = "uvm-missing",
+        [HINT_VGPU_LICENSE] = "vgpu-license",
         [HINT_WSL] = "wsl",
 };
 

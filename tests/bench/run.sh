@@ -19,11 +19,11 @@ measure() { # WARMUPS RUNS FILE NAME COMMAND...
 for round in $(seq $rounds); do
 	measure 10 "$native_runs" "$scratch/native-$round.json" \
 		-n 'static no-op' build/noop \
-		-n '`kd-preflight --device cpu --framework none`' "$preflight --framework none" \
-		-n '`python3 -c pass`' "$python -c pass"
+		-n 'kd-preflight --device cpu --framework none' "$preflight --framework none" \
+		-n 'python3 -c pass' "$python -c pass"
 	measure 1 "$torch_runs" "$scratch/torch-$round.json" \
-		-n 'Python script, same check (`tests/bench/check.py`)' "$python tests/bench/check.py" \
-		-n '`kd-preflight --device cpu`' "$preflight --python $python"
+		-n 'Python script, same check (tests/bench/check.py)' "$python tests/bench/check.py" \
+		-n 'kd-preflight --device cpu' "$preflight --python $python"
 done
 
 echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | sort -u | head -n 1), $(nproc) cores, Linux $(uname -r)," \
