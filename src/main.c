@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -276,6 +277,8 @@ int main(int argc, char *argv[])
 	struct error error = {0};
 
 	signals_take(&run.signals);
+	/* No worker of the same user may open our memory; execve makes the workload dumpable again (prctl(2)). */
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	terminal_hold_standard_descriptors();
 	run.started_at = time(NULL);
 	run.started_ms = worker_now_ms();

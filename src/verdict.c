@@ -36,7 +36,8 @@ static bool differs(const uint32_t *observed, const float *expected, int count, 
 			continue;
 		(void)snprintf(detail->expected, sizeof detail->expected, "%.9g", (double)expected[i]);
 		/* The sign of a NaN says nothing and printf would show it. */
-		(void)snprintf(detail->observed, sizeof detail->observed, "%.9g", isnan(value) ? (double)NAN : (double)value);
+		(void)snprintf(detail->observed, sizeof detail->observed, "%.9g",
+		               isnan(value) ? (double)NAN : (double)value);
 		return true;
 	}
 	return false;
@@ -44,12 +45,17 @@ static bool differs(const uint32_t *observed, const float *expected, int count, 
 
 static struct finding nothing(void)
 {
-	return (struct finding){.absent = true, .code = CODE_WORKER_FAILED, .stage = STAGE_BACKEND, .extra = HINT_COUNT};
+	return (struct finding){
+	        .absent = true, .code = CODE_WORKER_FAILED, .stage = STAGE_BACKEND, .extra = HINT_COUNT};
 }
 
+/* A failure is never told as `complete`: what comes last is synchronising and copying back. */
 static struct finding failure(enum code code, enum stage stage)
 {
-	return (struct finding){.code = code, .stage = stage, .detail = {.have = true, .elapsed_ms = -1}, .extra = HINT_COUNT};
+	return (struct finding){.code = code,
+	                        .stage = stage == STAGE_COMPLETE ? STAGE_SYNCHRONIZATION : stage,
+	                        .detail = {.have = true, .elapsed_ms = -1},
+	                        .extra = HINT_COUNT};
 }
 
 static struct finding wrong(enum stage stage, const struct detail *detail)
@@ -73,7 +79,8 @@ static struct finding judge_numbers(const struct computation *computation)
 		return wrong(STAGE_GRADIENT, &detail);
 	if (computation->have_gradient && differs(computation->gradient, GRADIENT, 4, &detail))
 		return wrong(STAGE_GRADIENT, &detail);
-	return (struct finding){.passed = computation->have_product && computation->have_loss && computation->have_gradient};
+	return (struct finding){.passed = computation->have_product && computation->have_loss &&
+	                                  computation->have_gradient};
 }
 
 static void fill_detail(struct detail *detail, const struct result *result)
@@ -129,14 +136,15 @@ static struct finding judge(const struct outcome *outcome, int index, int expect
 		return nothing();
 	if (outcome->fate == FATE_SANDBOX_FAILED || outcome->fate == FATE_EXEC_FAILED)
 		return judge_start(outcome);
-	bool complete = outcome->fate == FATE_EXITED && outcome->exit_status == 0 && result->ended && !result->malformed;
+	bool complete =
+	        outcome->fate == FATE_EXITED && outcome->exit_status == 0 && result->ended && !result->malformed;
 	int passed = 0;
 	for (int i = 0; i < result->computation_count; i++) {
 		struct finding numbers = judge_numbers(&result->computations[i]);
 		if (numbers.wrong_numbers)
 			return numbers;
 		passed += numbers.passed && (index == OPTIONS_INDEX_ALL ? result->computations[i].device == i
-									 : result->computations[i].device == index);
+		                                                        : result->computations[i].device == index);
 	}
 	if (!complete)
 		return judge_death(outcome);
@@ -167,11 +175,12 @@ static struct finding judge_native(const struct verdict_input *input, const stru
 	}
 	bool all = input->device == DEVICE_GPU && input->device_index == OPTIONS_INDEX_ALL;
 	for (int i = 0; i < input->native_count; i++) {
-		int index = input->device == DEVICE_CPU ? RESULT_CPU
-			    : input->device_index == OPTIONS_INDEX_ALL ? i : input->device_index;
+		int index = input->device == DEVICE_CPU                ? RESULT_CPU
+		            : input->device_index == OPTIONS_INDEX_ALL ? i
+		                                                       : input->device_index;
 		struct finding finding = judge(&input->native[i], index, input->expect_devices);
 		bool earlier = worst.absent || worst.passed ||
-			       (!finding.passed && !worst.wrong_numbers && finding.stage < worst.stage);
+		               (!finding.passed && !worst.wrong_numbers && finding.stage < worst.stage);
 		if (finding.absent || (!worst.absent && finding.passed) || !(earlier || finding.wrong_numbers))
 			continue;
 		worst = finding;
@@ -224,14 +233,14 @@ static void fill_execution(struct verdict *verdict, const struct outcome *by)
 		struct detail ignored;
 		verdict->product_verified &= one->have_product && !differs(one->product, PRODUCT, 4, &ignored);
 		verdict->gradient_verified &= one->have_loss && !differs(&one->loss, &LOSS, 1, &ignored) &&
-					      one->have_gradient && !differs(one->gradient, GRADIENT, 4, &ignored);
+		                              one->have_gradient && !differs(one->gradient, GRADIENT, 4, &ignored);
 	}
 	verdict->have_loss = last->have_loss;
 	verdict->loss = as_float(last->loss);
 }
 
 static void conclude(struct verdict *verdict, const struct finding *finding, const struct outcome *by,
-		     const struct verdict_input *input)
+                     const struct verdict_input *input)
 {
 	/* Only `passed` is a pass, whatever else a finding holds. */
 	if (finding->passed)
@@ -250,12 +259,12 @@ static void conclude(struct verdict *verdict, const struct finding *finding, con
 static void refine(struct verdict *verdict, const struct finding *native, const struct outcome *by, bool is_gpu)
 {
 	bool at_gpu = verdict->code == CODE_GPU_UNAVAILABLE || verdict->code == CODE_OUT_OF_MEMORY ||
-		      verdict->code == CODE_RUNTIME_ERROR || verdict->code == CODE_WORKER_FAILED;
+	              verdict->code == CODE_RUNTIME_ERROR || verdict->code == CODE_WORKER_FAILED;
 
 	if (native->passed) {
 		/* Slow is not broken, a full card is nobody's bug, and who sends SIGKILL is not the package. */
 		bool elsewhere = verdict->code == CODE_TIMEOUT || verdict->code == CODE_OUT_OF_MEMORY ||
-				 verdict->detail.signal == SIGKILL;
+		                 verdict->detail.signal == SIGKILL;
 		if (is_gpu && verdict->stage >= STAGE_IMPORT && !elsewhere)
 			verdict_add_hint(verdict, HINT_FAULT_IN_PACKAGE);
 		return;
@@ -297,7 +306,7 @@ struct verdict verdict_decide(const struct verdict_input *input)
 	struct finding python = judge(input->python, torch_index, input->expect_devices);
 
 	verdict.torch_checked = input->torch_rule == TORCH_REQUIRED ||
-				(input->torch_rule == TORCH_IF_PRESENT && !python.absent && !torch_is_missing(&python));
+	                        (input->torch_rule == TORCH_IF_PRESENT && !python.absent && !torch_is_missing(&python));
 	if (input->interrupted_by) {
 		verdict.code = CODE_INTERRUPTED;
 		verdict.stage = furthest_stage(input);
