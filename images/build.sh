@@ -60,7 +60,8 @@ on_base() { # NAME FILE BASE ASKED
 built=''
 build localhost/kd-preflight images/Containerfile
 asked=$*
-for image in ${*:-kd-preflight init pytorch cpu-ci}; do
+[ $# -gt 0 ] || set -- kd-preflight init pytorch cpu-ci
+for image; do
 	case $image in
 	kd-preflight) ;;
 	init) on_base localhost/kd-preflight-init images/Containerfile.init "${BASE_INIT:-}" "$asked" ;;

@@ -51,17 +51,17 @@ podman=$here/podman
 
 base() { # NAME PACKAGES: build/containers/NAME.tar
 	[[ -s $here/$1.tar ]] && return
-	# shellcheck disable=SC1091
+	# shellcheck disable=SC1091,SC2016 # the hook is a script of mmdebstrap's
 	mmdebstrap --quiet --variant=extract --include="$2" \
 		--customize-hook='cd "$1" && rm -rf usr/share/doc usr/share/man usr/share/locale usr/share/info usr/share/perl* \
 			usr/lib/*/perl* usr/lib/*/gconv usr/lib/python3*/test usr/lib/valgrind var/cache/apt var/lib/apt' \
-		"$(. /etc/os-release && echo "$VERSION_CODENAME")" "$here/$1.tar.new" >"$here/$1.log" 2>&1 ||
+		"$(. /etc/os-release && echo "$VERSION_CODENAME")" "$here/$1.new.tar" >"$here/$1.log" 2>&1 ||
 		{ cat "$here/$1.log" >&2; return 1; }
-	mv "$here/$1.tar.new" "$here/$1.tar"
+	mv "$here/$1.new.tar" "$here/$1.tar"
 }
 
 import() { # NAME: the tar as localhost/kd-test-NAME, once
-	"$podman" image exists "localhost/kd-test-$1" || "$podman" import --quiet "$here/$1.tar" "localhost/kd-test-$1" >/dev/null 2>&1
+	"$podman" image exists "localhost/kd-test-$1" || "$podman" import --quiet "$here/$1.tar" "localhost/kd-test-$1" >/dev/null
 }
 
 base minimal base-files,libc6 &
