@@ -276,4 +276,4 @@ size: all ## bytes of the program and of what it carries
 clean: ## remove build/
 	rm -rf build
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(wildcard $(addprefix build/,obj/*.d probe/*/*.d probe/*/*/*.d unit/*.d unit-asan/*.d unit-asan/obj/*.d programs/*.d))
