@@ -5,6 +5,7 @@ VERSION := 0.1.0
 
 MUSL_CC  ?= musl-gcc
 HOST_CC  ?= gcc
+BUILD_CC ?= musl-gcc
 WERROR   ?=
 Q        := $(if $(V),,@)
 MULTIARCH := $(shell $(HOST_CC) -print-multiarch)
@@ -24,9 +25,11 @@ LINK := -nostartfiles -static -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,n
 LINK_END := $(MUSL_LIB)/crtn.o
 
 # --- everything but main.c is an archive, from which each unit test takes what it names
-OBJECTS    := $(patsubst src/%.c,build/obj/%.o,$(filter-out src/main.c,$(wildcard src/*.c))) build/obj/embed.o
+OBJECTS    := $(patsubst src/%.c,build/obj/%.o,$(filter-out src/main.c src/sandbox_generate.c,$(wildcard src/*.c))) \
+	      build/obj/embed.o
 UNIT       := $(patsubst tests/unit/%.c,build/unit/%,$(filter-out %/test_doubles.c,$(wildcard tests/unit/test_*.c)))
-UNIT_ASAN  := $(patsubst build/unit/%,build/unit-asan/%,$(UNIT))
+# test_sandbox_roads runs itself again inside the sandbox, where AddressSanitizer cannot start.
+UNIT_ASAN  := $(patsubst build/unit/%,build/unit-asan/%,$(filter-out %/test_sandbox_roads,$(UNIT)))
 LIBS       := build/deps/lib/libseccomp.a build/deps/lib/libcjson.a
 LIBS_ASAN  := build/deps-asan/lib/libseccomp.a build/deps-asan/lib/libcjson.a
 PROGRAMS   := $(patsubst tests/programs/%.c,build/programs/%,$(wildcard tests/programs/*.c)) build/programs/sandbox-attacker
@@ -74,7 +77,7 @@ $(LIBS_ASAN) &: build/deps/src/.fetched ci/libs.sh
 
 # --- the program
 
-build/kd-preflight: build/obj/main.o build/libkd.a $(LIBS)
+build/kd-preflight: build/obj/main.o build/libkd.a build/deps/lib/libcjson.a
 	@echo "  $@"
 	$(Q)$(MUSL_CC) $(LINK) -s -o $@.tmp $^ $(LINK_END)
 	@! LC_ALL=C readelf -Wld $@.tmp | grep -E 'INTERP|\(NEEDED\)' || { echo "$@ is not static" >&2; exit 1; }
@@ -94,6 +97,29 @@ build/obj/embed.o: src/embed.S src/worker/probe.py build/kd-probe
 	@echo "  $@"
 	@mkdir -p $(@D)
 	$(Q)$(HOST_CC) -I. -c -o $@ $<
+
+# --- the sandbox's filters, compiled by libseccomp now, so that it is no part of the program: the generator runs here,
+# for the machine that is built for, and where those differ needs a libseccomp of its own
+
+GENERATE_DEPS := build/deps$(if $(filter $(MULTIARCH),$(shell gcc -print-multiarch)),,-build)
+
+build/sandbox/filters.h: build/sandbox/generate Makefile
+	@echo "  $@"
+	$(Q)$< $(MACHINE) >$@.tmp
+	@mv $@.tmp $@
+
+build/sandbox/generate: $(addprefix src/sandbox_,generate.c compile.c policy.c compile.h policy.h seccomp.h) \
+			$(GENERATE_DEPS)/lib/libseccomp.a
+	@echo "  $@"
+	@mkdir -p $(@D)
+	$(Q)$(BUILD_CC) $(CPPFLAGS) -isystem $(GENERATE_DEPS)/include -std=c11 $(WARNINGS) -O1 -static -o $@ \
+		$(filter %.c %.a,$^)
+
+build/deps-build/lib/libseccomp.a: build/deps/src/.fetched ci/libs.sh
+	@echo "  $@"
+	$(Q)ci/libs.sh build/deps/src build/deps-build $(BUILD_CC) -std=gnu11 -w -O1
+
+build/obj/sandbox_seccomp.o build/unit-asan/obj/sandbox_seccomp.o: build/sandbox/filters.h
 
 # --- kd-probe, the native worker: no libc, so that one build runs under every one (src/worker/native_start.c)
 
@@ -255,7 +281,7 @@ format: ## let clang-format lay out the C sources
 	@clang-format -i $(wildcard src/*.[ch] src/worker/*.[ch] kernels/*.[ch] tests/*/*.[ch])
 
 .PHONY: lint
-lint: $(LIBS) build/kernels/images.h ## run the checks of ci/lint.sh
+lint: $(LIBS) build/kernels/images.h build/sandbox/filters.h ## run the checks of ci/lint.sh
 	@tests/run.sh ci/lint.sh
 
 # --- numbers

@@ -7,7 +7,7 @@ packages() {
 	case $1 in
 	build) echo binutils clang-19 clang-22 gcc libc6-dev linux-libc-dev lld-19 lld-22 make musl-tools ;;
 	run) echo python3 python3-torch ;;
-	test) echo bats btrfs-progs clang clang-format clang-tidy cppcheck e2fsprogs git hyperfine mount \
+	test) echo bats btrfs-progs clang clang-format clang-tidy cppcheck e2fsprogs git hyperfine mount procps \
 		python3-jsonschema python3-torch shellcheck strace util-linux valgrind xfsprogs ;;
 	*) echo "deps: unknown group '$1' (build, run, test)" >&2 && return 2 ;;
 	esac

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ci/lint.sh: checks of the source tree, as TAP. Run from the top, after `make deps-test` (build/deps holds the headers).
+# ci/lint.sh: checks of the source tree, as TAP. Run from the top by `make lint`, which builds the headers that are made.
 set -uo pipefail
 
 mapfile -t files < <(git ls-files --cached --others --exclude-standard 2>/dev/null || find . -name .git -prune -o \
@@ -10,9 +10,10 @@ mapfile -t workers < <(matching '^src/worker/.*\.c$')
 mapfile -t unit < <(matching '^tests/unit/.*\.c$')
 mapfile -t headers < <(matching '^(src|tests)/.*\.h$')
 mapfile -t formatted < <(matching '^(src|tests|kernels)/.*\.[ch]$')
-mapfile -t scripts < <(matching '\.(sh|bats|bash)$|^\.ci/run$')
+mapfile -t scripts < <(matching '\.sh$|^\.ci/run$')
+mapfile -t suites < <(matching '\.(bats|bash)$')
 
-flags=(-std=c11 -D_GNU_SOURCE '-DKD_VERSION="0"' -Isrc -I. -Ibuild -isystem build/deps/include)
+flags=(-std=c11 -D_GNU_SOURCE '-DKD_VERSION="0"' -Isrc -I. -Ikernels -Ibuild/kernels -isystem build/deps/include)
 count=0
 
 check() { # NAME COMMAND...: one point
@@ -71,12 +72,14 @@ check 'clang has no warnings' compiles clang "${sources[@]}" "${workers[@]}" "${
 check 'musl-gcc has no warnings' compiles musl-gcc "${sources[@]}" "${unit[@]}"
 check 'each header compiles alone' headers_alone "${headers[@]}"
 check 'clang-tidy' tidy "${sources[@]}" "${workers[@]}"
-# subtractPointers: the ends of embed.h are labels of one assembler file, which cppcheck takes for two objects.
+# comparePointers: the ends of embed.h are labels of one assembler file, which cppcheck takes for two objects.
 check 'cppcheck' cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr \
-	--suppress=missingIncludeSystem --suppress=subtractPointers --std=c11 -D_GNU_SOURCE "-D__$(uname -m)__" \
+	--suppress=missingIncludeSystem --suppress=comparePointers --std=c11 -D_GNU_SOURCE "-D__$(uname -m)__" \
 	'-DKD_VERSION="0"' -Isrc "${sources[@]}" "${workers[@]}"
 check 'clang-format' clang-format --dry-run --Werror "${formatted[@]}"
-check 'shellcheck' shellcheck --external-sources "${scripts[@]}"
+check 'shellcheck' shellcheck "${scripts[@]}"
+# In a suite each test is a subshell by itself, which is all that the lower severities have to say.
+check 'shellcheck of the suites' shellcheck --external-sources --severity=warning "${suites[@]}"
 check 'the Python worker parses as Python 3.8' python_3_8
 check 'no registry host and no path of this machine' no_place_names
 echo "1..$count"

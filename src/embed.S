@@ -1,14 +1,19 @@
 /* See embed.h. Directives only, so that one file serves every architecture; the paths are found by -I. */
 
 .macro embed name, file
-	.global \name, \name\()_end
+	.global \name, \name\()_size
 	.type \name, STT_OBJECT
 	.balign 16
 \name:
 	.incbin "\file"
-\name\()_end:
+9:
 	.byte 0 /* so that text can be used as a string */
-	.size \name, . - \name
+	.size \name, 9b - \name
+	.balign 8
+	.type \name\()_size, STT_OBJECT
+	.size \name\()_size, 8
+\name\()_size:
+	.quad 9b - \name
 .endm
 
 	.section .rodata.embed, "a"

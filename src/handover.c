@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 void handover_exec(const struct workload *workload, char *const argv[], char *const envp[],
-		   const struct signals *signals, enum code *code, int *signal_number, struct error *error)
+                   const struct signals *signals, enum code *code, int *signal_number, struct error *error)
 {
 	*signal_number = signals_hand_over(signals);
 	if (*signal_number) {

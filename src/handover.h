@@ -10,6 +10,6 @@
 /* execve of the workload with the environment as it came. Returns only when the workload was not started: with *code
  * WORKLOAD_NOT_FOUND, WORKLOAD_NOT_EXECUTABLE (execve's errno in *error), or INTERRUPTED with *signal_number. */
 void handover_exec(const struct workload *workload, char *const argv[], char *const envp[],
-		   const struct signals *signals, enum code *code, int *signal_number, struct error *error);
+                   const struct signals *signals, enum code *code, int *signal_number, struct error *error);
 
 #endif

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-char *const HOST_NVIDIA_SMI_ARGUMENTS[] = {"--query-gpu=driver_version,memory.total", "--format=csv,noheader,nounits", NULL};
+char *const HOST_NVIDIA_SMI_ARGUMENTS[] = {"--query-gpu=driver_version,memory.total", "--format=csv,noheader,nounits",
+                                           NULL};
 
 void host_find_nvidia_smi(const char *path_variable, char path[PATH_MAX])
 {
@@ -31,7 +32,8 @@ static int read_line(struct host_facts *facts, const char *line)
 		return 0;
 	const char *memory = line + version + 1 + strspn(line + version + 1, " ");
 	size_t digits = strspn(memory, "0123456789");
-	if (digits == 0 || digits > 12 || memory[digits + strspn(memory + digits, " \r")] || facts->memory_count == HOST_DEVICES_MAX)
+	if (digits == 0 || digits > 12 || memory[digits + strspn(memory + digits, " \r")] ||
+	    facts->memory_count == HOST_DEVICES_MAX)
 		return 0;
 	memcpy(facts->driver_version, line, version);
 	facts->driver_version[version] = '\0';

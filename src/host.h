@@ -9,11 +9,11 @@
 enum { HOST_DEVICES_MAX = 128 };
 
 struct host_facts {
-	const char *source;       /* static: "nvidia-smi", "amdgpu" or NULL */
-	char driver_version[64];  /* "": not told */
+	const char *source;      /* static: "nvidia-smi", "amdgpu" or NULL */
+	char driver_version[64]; /* "": not told */
 	int memory_count;
 	uint64_t memory_total_bytes[HOST_DEVICES_MAX];
-	const char *problem;      /* static, NULL: none. "not-found", "timeout", "failed", "unreadable-answer" */
+	const char *problem; /* static, NULL: none. "not-found", "timeout", "failed", "unreadable-answer" */
 };
 
 /* Finds nvidia-smi on PATH (its default where unset), with the argument vector to start it. Returns a descriptor-free

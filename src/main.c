@@ -13,6 +13,7 @@
 #include "verdict.h"
 #include "workload.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,8 @@ static int print_codes(void)
 		int status = code_exit_status((enum code)code, 0);
 		char text[16];
 		(void)snprintf(text, sizeof text, code == CODE_INTERRUPTED ? "%d+n" : "%d", status);
-		printf("%-6s %-24s %s\n", text, code_name((enum code)code), messages_next_action((enum code)code, LANGUAGE_EN));
+		printf("%-6s %-24s %s\n", text, code_name((enum code)code),
+		       messages_next_action((enum code)code, LANGUAGE_EN));
 	}
 	return 0;
 }
@@ -156,6 +158,13 @@ static void add_sandbox_hints(struct run *run)
 		verdict_add_hint(&run->verdict, HINT_SANDBOX_WEAK);
 }
 
+/* SIGKILL may be anybody's; the counter of the control group says when it was the kernel's, for memory. */
+static void add_memory_hint(struct run *run)
+{
+	if (run->supervision.killed_for_memory && run->verdict.detail.signal == SIGKILL)
+		verdict_add_hint(&run->verdict, HINT_KILLED_FOR_MEMORY);
+}
+
 static void show_outputs(const struct run *run)
 {
 	enum language language = run->options.language;
@@ -186,6 +195,7 @@ static void check(struct run *run)
 	struct verdict_input input = supervise_input(supervision);
 	run->verdict = verdict_decide(&input);
 	add_sandbox_hints(run);
+	add_memory_hint(run);
 	if (run->options.host_check && !supervision->interrupted_by)
 		read_host(run);
 	if (run->options.verbose)
@@ -195,14 +205,14 @@ static void check(struct run *run)
 static struct report_facts facts_of(const struct run *run)
 {
 	return (struct report_facts){
-		.options = &run->options,
-		.verdict = &run->verdict,
-		.supervision = run->supervised ? &run->supervision : NULL,
-		.host = run->supervised && run->options.host_check ? &run->host : NULL,
-		.started_at = run->started_at,
-		.duration_ms = worker_now_ms() - run->started_ms,
-		.workload_given = run->options.program != NULL,
-		.workload_starting = run->options.program && run->verdict.code == CODE_GPU_CHECK_PASSED,
+	        .options = &run->options,
+	        .verdict = &run->verdict,
+	        .supervision = run->supervised ? &run->supervision : NULL,
+	        .host = run->supervised && run->options.host_check ? &run->host : NULL,
+	        .started_at = run->started_at,
+	        .duration_ms = worker_now_ms() - run->started_ms,
+	        .workload_given = run->options.program != NULL,
+	        .workload_starting = run->options.program && run->verdict.code == CODE_GPU_CHECK_PASSED,
 	};
 }
 
@@ -216,7 +226,7 @@ static void save_report(struct run *run)
 		return;
 	char *text = report_text(&facts, true);
 	int status = text ? output_write(&run->output, text, strlen(text), &note, &error)
-			  : error_set(&error, ENOMEM, "unable to write the report: %s", strerror(ENOMEM));
+	                  : error_set(&error, ENOMEM, "unable to write the report: %s", strerror(ENOMEM));
 	free(text);
 	output_close(&run->output);
 	if (note.text[0])
@@ -284,8 +294,10 @@ int main(int argc, char *argv[])
 	run.started_ms = worker_now_ms();
 	output_init(&run.output);
 	int parsed = options_parse(&run.options, argc, argv, environ, &error);
-	if (parsed == 0 && run.options.action != ACTION_CHECK)
+	if (parsed == 0 && run.options.action != ACTION_CHECK) {
+		signals_restore_in_child(&run.signals); /* no check: a signal may end it as it would any program */
 		return act(&run.options);
+	}
 	if (parsed < 0)
 		fail_early(&run, CODE_USAGE_ERROR, STAGE_ARGUMENTS, &error);
 	else

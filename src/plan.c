@@ -8,13 +8,13 @@
 /* Where the C libraries install their loaders; glibc first, as a GPU driver needs it. */
 static const char *const USUAL_LOADERS[] = {
 #if defined(__x86_64__)
-	"/lib64/ld-linux-x86-64.so.2",
-	"/lib/ld-linux-x86-64.so.2",
-	"/lib/ld-musl-x86_64.so.1",
+        "/lib64/ld-linux-x86-64.so.2",
+        "/lib/ld-linux-x86-64.so.2",
+        "/lib/ld-musl-x86_64.so.1",
 #elif defined(__aarch64__)
-	"/lib/ld-linux-aarch64.so.1",
-	"/lib64/ld-linux-aarch64.so.1",
-	"/lib/ld-musl-aarch64.so.1",
+        "/lib/ld-linux-aarch64.so.1",
+        "/lib64/ld-linux-aarch64.so.1",
+        "/lib/ld-musl-aarch64.so.1",
 #else
 #error "no loader is known for this architecture"
 #endif
@@ -22,7 +22,7 @@ static const char *const USUAL_LOADERS[] = {
 
 /* The interpreter and the rule of CONTRACT.md 2, --framework. Returns as plan_make(). */
 static int choose_interpreter(struct plan *plan, const struct options *options, const struct workload *workload,
-			      const char *path_variable, struct error *error)
+                              const char *path_variable, struct error *error)
 {
 	struct interpreter *interpreter = &plan->interpreter;
 	bool required = options->framework == FRAMEWORK_TORCH || options->device == DEVICE_CPU;
@@ -47,8 +47,11 @@ static int choose_interpreter(struct plan *plan, const struct options *options, 
 	}
 	if (found > 0 && interpreter->is_wrapper)
 		return error_set(error, ENOEXEC,
-				 "unable to check %s: it is a script, not an interpreter: name the real one with --python",
-				 interpreter->path) < 0 ? -1 : 0;
+		                 "unable to check %s: it is a script, not an interpreter: name the real one with "
+		                 "--python",
+		                 interpreter->path) < 0
+		               ? -1
+		               : 0;
 	return found > 0 ? 0 : -1;
 }
 
@@ -69,9 +72,13 @@ static void loader_of(const char *path, char loader[PATH_MAX])
 	}
 }
 
-static void choose_loader(struct plan *plan, const struct workload *workload)
+static void choose_loader(struct plan *plan, const struct options *options, const struct workload *workload)
 {
 	plan->loader[0] = '\0';
+	/* The loader opens the native program by its name in /proc. Without /proc the CPU check is started by the kernel; a
+	 * GPU driver could not work there anyway. */
+	if (options->device == DEVICE_CPU && access("/proc/self/fd", X_OK) < 0)
+		return;
 	if (plan->interpreter.found)
 		(void)snprintf(plan->loader, sizeof plan->loader, "%s", plan->interpreter.loader);
 	if (!plan->loader[0] && workload)
@@ -106,13 +113,13 @@ static void choose_hip_dirs(struct plan *plan)
 		if (used + length + 2 > sizeof plan->hip_dirs || strchr(found.gl_pathv[i], ':'))
 			continue;
 		used += (size_t)snprintf(plan->hip_dirs + used, sizeof plan->hip_dirs - used, "%s%s", used ? ":" : "",
-					 found.gl_pathv[i]);
+		                         found.gl_pathv[i]);
 	}
 	globfree(&found);
 }
 
 int plan_make(struct plan *plan, const struct options *options, const struct workload *workload,
-	      const char *path_variable, struct error *error)
+              const char *path_variable, struct error *error)
 {
 	struct error ignored;
 	int status = 0;
@@ -123,7 +130,7 @@ int plan_make(struct plan *plan, const struct options *options, const struct wor
 		status = choose_interpreter(plan, options, workload, path_variable, error);
 	else if (options->python) /* for its loader only */
 		(void)interpreter_from_path(options->python, path_variable, &plan->interpreter, &ignored);
-	choose_loader(plan, workload);
+	choose_loader(plan, options, workload);
 	if (options->device == DEVICE_GPU)
 		choose_hip_dirs(plan);
 	return status;

@@ -1,4 +1,5 @@
-/* What a run will check: which interpreter, whether PyTorch counts, which dynamic loader. Decided before anything runs. */
+/* What a run will check: which interpreter, whether PyTorch counts, which dynamic loader. Decided before anything runs.
+ */
 #ifndef KD_PLAN_H
 #define KD_PLAN_H
 
@@ -22,6 +23,6 @@ struct plan {
 /* `workload` is NULL without PROGRAM. Returns 0, or -1 with *error when an interpreter is needed and cannot be used
  * (INTERPRETER_FAILED; plan->interpreter.is_wrapper tells why). */
 int plan_make(struct plan *plan, const struct options *options, const struct workload *workload,
-	      const char *path_variable, struct error *error);
+              const char *path_variable, struct error *error);
 
 #endif

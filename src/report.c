@@ -10,6 +10,17 @@
 
 enum { TERMINATION_LINE_MAX = 1024 };
 
+/* cJSON leaves out what it has no memory for, and says so nowhere: a report with a hole must not pass for one. */
+static bool memory_ran_out;
+
+static void *allocate(size_t size)
+{
+	void *memory = malloc(size);
+
+	memory_ran_out |= !memory;
+	return memory;
+}
+
 static void add_text(cJSON *object, const char *key, const char *text)
 {
 	if (text && *text)
@@ -92,7 +103,8 @@ static void add_requested(cJSON *report, const struct options *options)
 		add_text(object, "device_index", "all");
 	else
 		(void)cJSON_AddNumberToObject(object, "device_index", options->device_index);
-	add_number_or_null(object, "expect_devices", options->expect_devices, options->expect_devices != OPTIONS_EXPECT_OFF);
+	add_number_or_null(object, "expect_devices", options->expect_devices,
+	                   options->expect_devices != OPTIONS_EXPECT_OFF);
 	(void)cJSON_AddNumberToObject(object, "timeout_s", options->timeout_s);
 	add_text(object, "framework", options_framework_word(options->framework));
 	add_text(object, "sandbox", options_sandbox_word(options->sandbox));
@@ -161,7 +173,8 @@ static void add_version(cJSON *object, const char *key, long version, bool is_cu
 	if (version > 0 && is_cuda)
 		(void)snprintf(text, sizeof text, "%ld.%ld", version / 1000, version % 1000 / 10);
 	else if (version > 0)
-		(void)snprintf(text, sizeof text, "%ld.%ld.%ld", version / 10000000, version / 100000 % 100, version % 100000);
+		(void)snprintf(text, sizeof text, "%ld.%ld.%ld", version / 10000000, version / 100000 % 100,
+		               version % 100000);
 	add_text(object, key, text);
 }
 
@@ -188,8 +201,10 @@ static void add_device(cJSON *devices, const struct supervision *supervision, in
 	(void)cJSON_AddNumberToObject(object, "index", index);
 	add_text(object, "name", device->name);
 	add_text(object, "architecture", device->architecture);
-	add_number_or_null(object, "memory_total_bytes", (double)device->memory_total_bytes, device->memory_total_bytes > 0);
-	add_number_or_null(object, "memory_free_bytes", (double)device->memory_free_bytes, device->memory_free_bytes > 0);
+	add_number_or_null(object, "memory_total_bytes", (double)device->memory_total_bytes,
+	                   device->memory_total_bytes > 0);
+	add_number_or_null(object, "memory_free_bytes", (double)device->memory_free_bytes,
+	                   device->memory_free_bytes > 0);
 	add_text(object, "code", code == CODE_COUNT ? NULL : code_name(code));
 	if (supervision->options->device_uuid)
 		add_text(object, "uuid", device->uuid);
@@ -317,7 +332,7 @@ static void add_timing(cJSON *report, const struct report_facts *facts)
 			worker = supervision->native[0];
 		if (worker->stage_us[stage] >= 0)
 			(void)cJSON_AddNumberToObject(object, stage_name((enum stage)stage),
-						      (double)worker->stage_us[stage] / 1000);
+			                              (double)worker->stage_us[stage] / 1000);
 	}
 }
 
@@ -336,10 +351,13 @@ static cJSON *verdict_object(const struct report_facts *facts)
 
 char *report_text(const struct report_facts *facts, bool indented)
 {
-	cJSON *report = verdict_object(facts);
+	static cJSON_Hooks hooks = {allocate, free};
 	char started[32];
 	struct tm utc;
 
+	memory_ran_out = false;
+	cJSON_InitHooks(&hooks);
+	cJSON *report = verdict_object(facts);
 	add_hints(report, facts);
 	add_detail(report, &facts->verdict->detail);
 	add_number_or_null(report, "schema_version", 1, true);
@@ -362,6 +380,10 @@ char *report_text(const struct report_facts *facts, bool indented)
 	(void)cJSON_AddBoolToObject(workload, "starting", facts->workload_starting);
 	char *text = indented ? cJSON_Print(report) : cJSON_PrintUnformatted(report);
 	cJSON_Delete(report);
+	if (memory_ran_out) {
+		free(text);
+		text = NULL;
+	}
 	return text;
 }
 

@@ -236,9 +236,9 @@ static bool store_failure(struct result *result, const char *value)
 		enum code code;
 		int who;
 	} CODES[] = {
-		{CODE_TORCH_MISSING, PYTHON},	{CODE_TORCH_IMPORT_FAILED, PYTHON}, {CODE_GPU_BACKEND_ABSENT, BOTH},
-		{CODE_GPU_UNAVAILABLE, BOTH},	{CODE_DEVICE_INDEX_INVALID, BOTH},  {CODE_OUT_OF_MEMORY, BOTH},
-		{CODE_RUNTIME_ERROR, BOTH},	{CODE_SANDBOX_FAILED, NATIVE},
+	        {CODE_TORCH_MISSING, PYTHON}, {CODE_TORCH_IMPORT_FAILED, PYTHON}, {CODE_GPU_BACKEND_ABSENT, BOTH},
+	        {CODE_GPU_UNAVAILABLE, BOTH}, {CODE_DEVICE_INDEX_INVALID, BOTH},  {CODE_OUT_OF_MEMORY, BOTH},
+	        {CODE_RUNTIME_ERROR, BOTH},   {CODE_SANDBOX_FAILED, NATIVE},
 	};
 	enum code code;
 
@@ -278,7 +278,7 @@ static bool store_hint(struct result *result, const char *value)
 			return true;
 	if (result->hint_count == RESULT_HINTS_MAX)
 		return false;
-	result->hints[result->hint_count++] = hint;
+	result->hints[result->hint_count++] = (int)hint;
 	return true;
 }
 

@@ -31,7 +31,7 @@ struct sandbox_state {
 
 /* Puts the sandbox up in the calling process (single-threaded, freshly forked). Returns 0, or a negative errno when
  * `mode` is SANDBOX_REQUIRE and no_new_privs or seccomp could not be had; never because of Landlock alone. Fills *state
- * in every case. Allocates (libseccomp) and leaves at most one descriptor open, below exec_fd (/proc/self/task, which
+ * in every case. Allocates (readdir) and leaves at most one descriptor open, below exec_fd (/proc/self/task, which
  * must stay open: DESIGN.md 3). */
 int sandbox_enter(const struct sandbox_request *request, struct sandbox_state *state, struct error *error);
 

@@ -2,11 +2,13 @@
  * include/uapi/linux/landlock.h and Documentation/userspace-api/landlock.rst of Linux 6.18 (ABI 7). */
 #include "sandbox_landlock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,7 +55,8 @@ static const struct {
         {6, {.scoped = 1 | 2}},    /* 6.12: abstract sockets of, and signals to, processes outside */
 };
 
-/* The character devices that may be written to. Not all of /dev: it holds /dev/shm and the termination log. */
+/* The character devices that may be written to. Not all of /dev: it holds /dev/shm and the termination log. '#' is a
+ * digit; '*' ends a name, and is any rest of it. */
 static const struct {
 	const char *pattern;
 	bool gpu_only;
@@ -61,7 +64,7 @@ static const struct {
         {"/dev/null", false}, /* opened for writing by shells of habit in every library */
         {"/dev/zero", false}, /* mapped read-write for anonymous memory by old allocators */
         {"/dev/full", false},
-        {"/dev/nvidia[0-9]*", true},   /* NVIDIA: a card */
+        {"/dev/nvidia#*", true},       /* NVIDIA: a card */
         {"/dev/nvidiactl", true},      /* control of them all */
         {"/dev/nvidia-uvm*", true},    /* unified memory, and its tools node, opened in cuInit */
         {"/dev/nvidia-modeset", true}, /* opened by nvidia-smi and with display capability */
@@ -105,10 +108,10 @@ static void allow(int ruleset, int path_fd, uint64_t access)
 	(void)syscall(NR_ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0U);
 }
 
-static void allow_device(int ruleset, const char *path, uint64_t handled)
+/* Takes the descriptor, and what it names if that is a character device. */
+static void allow_device(int ruleset, int fd, uint64_t handled)
 {
 	struct stat status;
-	int fd = open(path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
 		return;
@@ -117,21 +120,64 @@ static void allow_device(int ruleset, const char *path, uint64_t handled)
 	(void)close(fd);
 }
 
+/* glob(3) would do, but brings 18 KB of wide characters along. */
+static bool matches(const char *pattern, const char *name)
+{
+	for (; *pattern && !strchr("*/", *pattern); pattern++, name++)
+		if (*pattern == '#' ? *name < '0' || *name > '9' : *pattern != *name)
+			return false;
+	return *pattern == '*' || *name == '\0';
+}
+
+/* Takes the descriptor of the folder in which the pattern begins. */
+// NOLINTNEXTLINE(misc-no-recursion): once for each folder in the pattern
+static void allow_matching(int ruleset, int folder, const char *pattern, uint64_t handled)
+{
+	DIR *list = fdopendir(folder);
+	const char *below = strchr(pattern, '/');
+	struct dirent *entry;
+
+	if (!list) {
+		(void)close(folder);
+		return;
+	}
+	while ((entry = readdir(list))) {
+		if (entry->d_name[0] == '.' || !matches(pattern, entry->d_name))
+			continue;
+		if (!below) {
+			allow_device(ruleset, openat(folder, entry->d_name, O_PATH | O_CLOEXEC), handled);
+			continue;
+		}
+		int inner = openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (inner >= 0)
+			allow_matching(ruleset, inner, below + 1, handled);
+	}
+	(void)closedir(list);
+}
+
+/* From the last folder that has a name of its own. */
+static void allow_pattern(int ruleset, const char *pattern, uint64_t handled)
+{
+	size_t length = strcspn(pattern, "#*");
+	char path[64];
+
+	while (pattern[length - 1] != '/')
+		length--;
+	(void)snprintf(path, sizeof path, "%.*s", (int)length, pattern);
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder >= 0)
+		allow_matching(ruleset, folder, pattern + length, handled);
+}
+
 static void allow_devices(int ruleset, bool gpu, uint64_t handled)
 {
 	for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
-		glob_t found;
-
 		if (devices[i].gpu_only && !gpu)
 			continue;
-		if (!devices[i].gpu_only) {
-			allow_device(ruleset, devices[i].pattern, handled);
-			continue;
-		}
-		if (glob(devices[i].pattern, GLOB_NOSORT, NULL, &found) == 0)
-			for (size_t j = 0; j < found.gl_pathc; j++)
-				allow_device(ruleset, found.gl_pathv[j], handled);
-		globfree(&found);
+		if (strpbrk(devices[i].pattern, "#*"))
+			allow_pattern(ruleset, devices[i].pattern, handled);
+		else
+			allow_device(ruleset, open(devices[i].pattern, O_PATH | O_CLOEXEC), handled);
 	}
 }
 

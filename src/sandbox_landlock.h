@@ -11,7 +11,7 @@
  * Returns the Landlock ABI in force, or 0 when there is none, with *step (static) and *number telling what failed; a
  * kernel without Landlock (ENOSYS, EOPNOTSUPP, EPERM) is not a failure and leaves them alone. A path that is missing
  * costs its own rule and no other. Leaves a descriptor of /proc/self/task open, which must stay so: the rule is bound
- * to that inode, and lost once the kernel drops it from its cache. Async-signal-unsafe (glob allocates);
+ * to that inode, and lost once the kernel drops it from its cache. Async-signal-unsafe (readdir allocates);
  * single-threaded. */
 int sandbox_landlock(bool gpu, const char *scratch, const char **step, int *number);
 

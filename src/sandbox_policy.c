@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
-#include <seccomp.h>
 #include <sys/socket.h>
 
 /* Names from newer kernels than the oldest headers we build with. */
@@ -38,10 +37,9 @@ enum {
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define NUMBER(call) .name = #call, .number = SCMP_SYS(call)
 #define CALL(call)                                                                                                     \
 	{                                                                                                              \
-		NUMBER(call)                                                                                           \
+		.name = #call                                                                                          \
 	}
 #define IS(arg, bits, value)                                                                                           \
 	{                                                                                                              \
@@ -53,7 +51,7 @@ enum {
 	}
 #define CALL_IF(call, ...)                                                                                             \
 	{                                                                                                              \
-		NUMBER(call), .tests = { __VA_ARGS__ }                                                                 \
+		.name = #call, .tests = { __VA_ARGS__ }                                                                \
 	}
 
 static const struct policy_call memory[] = {
@@ -84,7 +82,7 @@ static const struct policy_call threads[] = {
         CALL_IF(clone, IS(0, CLONE_THREAD | NAMESPACES, CLONE_THREAD)),
 };
 
-/* A 32-bit pid, since the kernel sees no more of the argument. */
+/* 32 bits, since the kernel sees no more of the argument. */
 static const struct policy_call affinity[] = {
         CALL_IF(sched_setaffinity, {.argument = 0, .mask = UINT32_MAX, .source = POLICY_PARENT_PID, .count = 1}),
 };
@@ -105,15 +103,7 @@ static const struct policy_call signals[] = {
 
 /* On a kernel from 6.11 a user probe (eBPF tools that watch CUDA calls put them there) makes the probed program itself
  * call these; refused, the program dies of SIGILL. They answer only to the kernel's own trampoline. */
-static const struct policy_call probes[] = {
-#ifdef __x86_64__
-        {.name = "uretprobe", .number = 335},
-        {.name = "uprobe", .number = 336},
-#else
-        {.name = "uretprobe", .number = -1},
-        {.name = "uprobe", .number = -1},
-#endif
-};
+static const struct policy_call probes[] = {CALL(uretprobe), {.name = "uprobe", .x86_64 = 336}};
 
 static const struct policy_call reading[] = {
         CALL(read),      CALL(pread64),    CALL(readv),    CALL(lseek),      CALL(close),    CALL(close_range),
@@ -385,8 +375,7 @@ const struct policy_group sandbox_policy[] = {
         GROUP("open descriptors", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, descriptors,
               "reads and writes what is already open, pipes and anonymous memory files; no signal ownership"),
         GROUP("seldom used", POLICY_ALLOW, POLICY_FOREIGN, POLICY_ALWAYS, seldom,
-              "more of the above, for libraries we do not know; each rule is paid for at each start, so not for the "
-              "native worker on the CPU, which loads none"),
+              "more of the above, for libraries we do not know; the native worker on the CPU loads none"),
         GROUP("waiting and timers", POLICY_ALLOW, POLICY_FOREIGN, POLICY_ALWAYS, events,
               "event loops and timers of drivers and of Python"),
         GROUP("clocks", POLICY_ALLOW, POLICY_ALL, POLICY_ALWAYS, clocks, "reads clocks and sleeps"),
@@ -409,18 +398,20 @@ const struct policy_group sandbox_policy[] = {
               "the start of the worker itself; descriptor limit and path pointer make a second one impossible"),
         GROUP("opening files", POLICY_ALLOW, POLICY_ALL, POLICY_WITH_LANDLOCK, open_for_landlock,
               "Landlock decides what may be opened for writing; truncating by a read-only open is refused"),
-        GROUP("opening files, HIP without Landlock", POLICY_ALLOW, POLICY_HIP, POLICY_WITHOUT_LANDLOCK,
+        GROUP("opening files without Landlock", POLICY_ALLOW, POLICY_MAKES_FILES, POLICY_WITHOUT_LANDLOCK,
               open_for_landlock,
-              "HIP creates files in its scratch directory, and seccomp knows no paths: writes are not confined"),
+              "HIP and imports of newer PyTorch make temporary files, and seccomp knows no paths: writes are not "
+              "confined"),
         GROUP("opening files, host check without Landlock", POLICY_ALLOW, POLICY_HOST, POLICY_WITHOUT_LANDLOCK,
               open_existing, "nvidia-smi opens device nodes for writing; nothing is created or truncated by opening"),
-        GROUP("opening files, CPU without Landlock", POLICY_ALLOW, POLICY_CPU, POLICY_WITHOUT_LANDLOCK, open_reading,
-              "nothing needs to be written on the CPU, not even /dev/null (the worker is given it open)"),
+        GROUP("opening files, native CPU without Landlock", POLICY_ALLOW, POLICY_NATIVE_CPU, POLICY_WITHOUT_LANDLOCK,
+              open_reading, "it needs to write nothing, not even /dev/null (which it is given open)"),
         GROUP("directory changes", POLICY_ALLOW, POLICY_FOREIGN, POLICY_WITH_LANDLOCK, file_changes,
               "temporary files; Landlock keeps them below the scratch directory"),
-        GROUP("directory changes, HIP without Landlock", POLICY_ALLOW, POLICY_HIP, POLICY_WITHOUT_LANDLOCK,
+        GROUP("directory changes without Landlock", POLICY_ALLOW, POLICY_MAKES_FILES, POLICY_WITHOUT_LANDLOCK,
               file_changes,
-              "HIP's code compiler dereferences null when it cannot make, rename and remove its temporary files"),
+              "HIP's code compiler dereferences null when it cannot make, rename and remove its temporary files, and "
+              "import torch fails"),
         GROUP("file attributes and links", POLICY_EPERM, POLICY_ALL, POLICY_ALWAYS, no_attributes,
               "Landlock does not cover modes, owners, times and attributes; nothing needs links, device nodes or "
               "truncation by name"),

@@ -1,5 +1,6 @@
 /* What a worker may ask of the kernel: the system calls, as constant data with a reason for each group. Read by the
- * filter builder (sandbox_seccomp.c), by the tests, and by the generator of the table in SECURITY.md. */
+ * generator of the filters (sandbox_compile.c), which make runs, by the tests, and by the printer of the table in
+ * SECURITY.md; the supervisor carries only what was made of it. */
 #ifndef KD_SANDBOX_POLICY_H
 #define KD_SANDBOX_POLICY_H
 
@@ -16,8 +17,10 @@ enum {
 	POLICY_CPU = POLICY_NATIVE_CPU | POLICY_PYTHON_CPU,
 	POLICY_HIP = POLICY_NATIVE_GPU | POLICY_PYTHON_GPU, /* may load HIP */
 	POLICY_GPU = POLICY_HIP | POLICY_HOST,
-	POLICY_FOREIGN = POLICY_PYTHON_CPU | POLICY_GPU, /* runs libraries that we do not know */
+	POLICY_MAKES_FILES = POLICY_HIP | POLICY_PYTHON_CPU, /* fails where it cannot make temporary files */
+	POLICY_FOREIGN = POLICY_PYTHON_CPU | POLICY_GPU,     /* runs libraries that we do not know */
 	POLICY_ALL = POLICY_CPU | POLICY_GPU,
+	POLICY_KINDS = 5,
 };
 
 /* Whether Landlock already confines writes decides what seccomp has to do about them. */
@@ -45,7 +48,8 @@ enum policy_value {
 
 enum { POLICY_VALUES_MAX = 8, POLICY_TESTS_MAX = 3 };
 
-/* One argument, seen through `mask`: equal to the value, or (`count` > 0) equal to none of `count` values. */
+/* One argument, seen through `mask`: equal to the value, or (`count` > 0) equal to none of `count` values; a value that
+ * is not fixed then is the only one, and 32 bits wide. */
 struct policy_test {
 	uint64_t mask; /* 0: no test */
 	uint64_t values[POLICY_VALUES_MAX];
@@ -57,7 +61,7 @@ struct policy_test {
 /* A call; every test must hold. A test with `count` stands alone. */
 struct policy_call {
 	const char *name;
-	int number; /* negative: this architecture has no such call */
+	int x86_64; /* its number there, where libseccomp does not know the name; else 0 */
 	struct policy_test tests[POLICY_TESTS_MAX];
 };
 

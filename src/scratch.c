@@ -1,6 +1,7 @@
 #include "scratch.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 32, ENTRIES_MAX = 100000 };
+enum { DEPTH_MAX = 32, ENTRIES_MAX = 100000, PASSES_MAX = ENTRIES_MAX / DEPTH_MAX };
 
 static const char *variable(char *const envp[], const char *name)
 {
@@ -23,8 +24,9 @@ static const char *variable(char *const envp[], const char *name)
 void scratch_create(struct scratch *scratch, char *const envp[])
 {
 	char cwd[PATH_MAX];
-	const char *const places[] = {variable(envp, "TMPDIR"), variable(envp, "TEMP"), variable(envp, "TMP"), "/tmp",
-				      "/var/tmp", "/usr/tmp", getcwd(cwd, sizeof cwd)};
+	const char *const places[] = {
+	        variable(envp, "TMPDIR"), variable(envp, "TEMP"), variable(envp, "TMP"), "/tmp", "/var/tmp", "/usr/tmp",
+	        getcwd(cwd, sizeof cwd)};
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		if (!places[i] || places[i][0] != '/') /* a relative one would move with the worker's directory */
@@ -36,7 +38,34 @@ void scratch_create(struct scratch *scratch, char *const envp[])
 	scratch->path[0] = '\0';
 }
 
-static void empty(int dir_fd, int depth, int *entries)
+/* The worker may have taken our rights on a directory of its own; of a link that stands in its place nothing changes. */
+static int open_directory(int dir_fd, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(dir_fd, name, flags);
+
+	if (fd < 0 && errno == EACCES && fchmodat(dir_fd, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+		fd = openat(dir_fd, name, flags);
+	if (fd >= 0)
+		(void)fchmod(fd, 0700);
+	return fd;
+}
+
+/* What is left to spend. */
+struct budget {
+	int entries, moves;
+};
+
+/* Too deep for one descriptor a level: moved to the top, where the next pass finds it. */
+static void move_up(int dir_fd, const char *name, int top_fd, struct budget *budget)
+{
+	char up[32];
+
+	(void)snprintf(up, sizeof up, ".deep-%d", budget->moves++);
+	(void)renameat(dir_fd, name, top_fd, up);
+}
+
+static void empty(int dir_fd, int depth, int top_fd, struct budget *budget)
 {
 	DIR *dir = fdopendir(dir_fd);
 
@@ -44,16 +73,19 @@ static void empty(int dir_fd, int depth, int *entries)
 		(void)close(dir_fd);
 		return;
 	}
-	for (struct dirent *entry; (entry = readdir(dir)) && --*entries > 0;) {
+	for (struct dirent *entry; (entry = readdir(dir)) && --budget->entries > 0;) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if (unlinkat(dirfd(dir), entry->d_name, 0) == 0 || depth == DEPTH_MAX)
+		if (unlinkat(dirfd(dir), entry->d_name, 0) == 0)
 			continue;
-		int below = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (depth == DEPTH_MAX) {
+			move_up(dirfd(dir), entry->d_name, top_fd, budget);
+			continue;
+		}
+		int below = open_directory(dirfd(dir), entry->d_name);
 		if (below < 0)
 			continue;
-		(void)fchmod(below, 0700);
-		empty(below, depth + 1, entries);
+		empty(below, depth + 1, top_fd, budget);
 		(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
 	}
 	(void)closedir(dir);
@@ -61,13 +93,19 @@ static void empty(int dir_fd, int depth, int *entries)
 
 void scratch_remove(struct scratch *scratch)
 {
-	int entries = ENTRIES_MAX;
+	struct budget budget = {.entries = ENTRIES_MAX};
 
 	if (!scratch->path[0])
 		return;
-	int fd = open(scratch->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0)
-		empty(fd, 0, &entries);
-	(void)rmdir(scratch->path);
+	int top_fd = open_directory(AT_FDCWD, scratch->path);
+	for (int passes = 0; passes < PASSES_MAX && top_fd >= 0 && budget.entries > 0; passes++) {
+		int fd = open_directory(top_fd, ".");
+		if (fd >= 0)
+			empty(fd, 0, top_fd, &budget);
+		if (rmdir(scratch->path) == 0)
+			break;
+	}
+	if (top_fd >= 0)
+		(void)close(top_fd);
 	scratch->path[0] = '\0';
 }

@@ -61,12 +61,18 @@ int signals_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
 	sigset_t mask;
 
+	sigemptyset(&mask);
 	(void)sigprocmask(SIG_BLOCK, NULL, &mask);
 	for (int i = 0; i < STOPPING_COUNT; i++)
 		sigdelset(&mask, STOPPING[i]);
 	sigdelset(&mask, SIGCHLD);
 	int ready = ppoll(fds, count, timeout_ms < 0 ? NULL : &timeout, &mask);
-	return ready < 0 ? -errno : ready;
+	int number = errno;
+	/* With a descriptor ready ppoll returns without letting a pending signal in (Linux fs/select.c): a worker that floods
+	 * its pipe would keep it out for as long as it likes. */
+	if (ready > 0)
+		(void)ppoll(NULL, 0, &(struct timespec){0}, &mask);
+	return ready < 0 ? -number : ready;
 }
 
 int signals_stopped_by(void)
@@ -93,11 +99,11 @@ static void restore_dispositions(const struct signals *signals)
 const char *signals_name(int number, char unknown[16])
 {
 	static const char *const NAMES[] = {
-		[SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL",
-		[SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT", [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",
-		[SIGKILL] = "SIGKILL", [SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
-		[SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM", [SIGXCPU] = "SIGXCPU",
-		[SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
+	        [SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL",
+	        [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT", [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",
+	        [SIGKILL] = "SIGKILL", [SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+	        [SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM", [SIGXCPU] = "SIGXCPU",
+	        [SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
 	};
 
 	if (number > 0 && (size_t)number < sizeof NAMES / sizeof *NAMES && NAMES[number])

@@ -1,5 +1,6 @@
 #include "supervise.h"
 
+#include "cgroup.h"
 #include "embed.h"
 #include "host.h"
 
@@ -20,7 +21,7 @@ enum {
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
-#define MFD_EXEC	0x0010U
+#define MFD_EXEC        0x0010U
 #endif
 
 /* An argument vector under construction, in caller-owned memory. */
@@ -88,7 +89,7 @@ static char **environment_with(char *const envp[], char *const changes[], size_t
 static int make_payload(void)
 {
 	static const unsigned int FLAGS[] = {MFD_EXEC, MFD_NOEXEC_SEAL, 0};
-	size_t size = (size_t)(embed_kd_probe_end - embed_kd_probe), done = 0;
+	size_t size = embed_kd_probe_size, done = 0;
 	int fd = -1;
 
 	for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS && fd < 0; i++)
@@ -108,18 +109,19 @@ static int make_payload(void)
 	return fd;
 }
 
-static struct worker_spec spec_for(const struct supervision *s, enum worker_kind kind, char *const *argv, char *const *envp)
+static struct worker_spec spec_for(const struct supervision *s, enum worker_kind kind, char *const *argv,
+                                   char *const *envp)
 {
 	return (struct worker_spec){
-		.kind = kind,
-		.gpu = s->options->device == DEVICE_GPU,
-		.sandbox = s->options->sandbox,
-		.exec_fd = -1,
-		.payload_fd = -1,
-		.argv = argv,
-		.envp = envp,
-		.limit_ms = s->options->timeout_s * INT64_C(1000),
-		.signals = s->signals,
+	        .kind = kind,
+	        .gpu = s->options->device == DEVICE_GPU,
+	        .sandbox = s->options->sandbox,
+	        .exec_fd = -1,
+	        .payload_fd = -1,
+	        .argv = argv,
+	        .envp = envp,
+	        .limit_ms = s->options->timeout_s * INT64_C(1000),
+	        .signals = s->signals,
 	};
 }
 
@@ -133,8 +135,8 @@ static void add_request(struct arguments *arguments, const struct supervision *s
 
 /* The environment that the workload's interpreter would have, after what an `env` in front of it sets and unsets, with
  * scratch files in private. `tmpdir` keeps the text of TMPDIR=. The array is the caller's to free. */
-static char **worker_environment(const struct supervision *s, const struct scratch *scratch, char tmpdir[SUPERVISE_TMPDIR_MAX],
-				 char *const more[])
+static char **worker_environment(const struct supervision *s, const struct scratch *scratch,
+                                 char tmpdir[SUPERVISE_TMPDIR_MAX], char *const more[])
 {
 	char *changes[INTERPRETER_SETTINGS_MAX + 8];
 	size_t count = 0;
@@ -169,7 +171,8 @@ static void start_python(struct supervision *s)
 	else
 		add(&arguments, "index=%d", s->options->device_index);
 	if (interpreter->path0_kind != PATH0_NONE)
-		add(&arguments, "%s=%s", interpreter->path0_kind == PATH0_ALWAYS ? "path0_always" : "path0", interpreter->path0);
+		add(&arguments, "%s=%s", interpreter->path0_kind == PATH0_ALWAYS ? "path0_always" : "path0",
+		    interpreter->path0);
 	scratch_create(&s->python_scratch, s->envp);
 	char tmpdir[PATH_MAX + 8];
 	char **envp = worker_environment(s, &s->python_scratch, tmpdir, NULL);
@@ -203,7 +206,8 @@ static void start_native(struct supervision *s, int index)
 	add_request(&arguments, s, s->slots.result);
 	add(&arguments, "execfd=%d", s->slots.exec);
 	add(&arguments, "sandbox=%s", options_sandbox_word(options->sandbox));
-	/* A file that every process may write by its mode, that the policy does not allow, and that an open leaves as it is. */
+	/* A file that every process may write by its mode, that the policy does not allow, and that an open leaves as
+	 * it is. */
 	add(&arguments, "confine=/proc/self/comm");
 	if (options->device == DEVICE_GPU) {
 		add(&arguments, "backend=%s", s->native_backend);
@@ -212,7 +216,8 @@ static void start_native(struct supervision *s, int index)
 		add(&arguments, "list=%d", s->native_count == 1);
 		add(&arguments, "uuid=%d", options->device_uuid);
 	}
-	struct worker_spec spec = spec_for(s, WORKER_NATIVE, arguments.argv, s->native_envp ? (char *const *)s->native_envp : s->envp);
+	struct worker_spec spec =
+	        spec_for(s, WORKER_NATIVE, arguments.argv, s->native_envp ? (char *const *)s->native_envp : s->envp);
 	spec.path = s->loader[0] ? s->loader : NULL;
 	spec.exec_fd = s->payload_fd;
 	spec.payload_fd = s->loader[0] ? s->payload_fd : -1;
@@ -339,7 +344,8 @@ static void start_host(struct supervision *s)
  * the other. */
 static bool is_other_backend(const struct worker *native, const char *wanted)
 {
-	return (strcmp(wanted, "cuda") == 0 || strcmp(wanted, "hip") == 0) && strcmp(native->result.backend, wanted) != 0;
+	return (strcmp(wanted, "cuda") == 0 || strcmp(wanted, "hip") == 0) &&
+	       strcmp(native->result.backend, wanted) != 0;
 }
 
 static void free_native(struct supervision *s)
@@ -354,8 +360,8 @@ static void advance(struct supervision *s)
 {
 	const char *wanted = s->python.result.torch_backend;
 	int visible = s->native_count ? s->native[0]->result.device_count : 0;
-	bool more = s->options->device == DEVICE_GPU && s->options->device_index == OPTIONS_INDEX_ALL && s->native_count &&
-		    is_done(s->native[0]) && s->native[0]->result.ended;
+	bool more = s->options->device == DEVICE_GPU && s->options->device_index == OPTIONS_INDEX_ALL &&
+	            s->native_count && is_done(s->native[0]) && s->native[0]->result.ended;
 
 	while (more && s->native_count < visible && s->native_count < RESULT_DEVICES_MAX &&
 	       count_native(s, false) < NATIVE_PARALLEL_MAX) {
@@ -368,7 +374,8 @@ static void advance(struct supervision *s)
 		return;
 	if (has_unkillable(s)) { /* it may still hold the card */
 		worker_kill(&s->python, FATE_NO_TURN);
-	} else if (s->native_count && strcmp(s->native_backend, "auto") == 0 && is_other_backend(s->native[0], wanted)) {
+	} else if (s->native_count && strcmp(s->native_backend, "auto") == 0 &&
+	           is_other_backend(s->native[0], wanted)) {
 		s->native_backend = strcmp(wanted, "hip") == 0 ? "hip" : "cuda";
 		free_native(s);
 		start_first_native(s);
@@ -425,13 +432,18 @@ int supervise_run(struct supervision *s, struct error *error)
 	worker_init(&s->host, WORKER_HOST);
 	s->payload_fd = -1;
 	if (!worker_slots(&s->slots))
-		return error_set(error, EMFILE, "unable to start a worker: the limit of open files is below 64: raise ulimit -n");
+		return error_set(error, EMFILE,
+		                 "unable to start a worker: the limit of open files is below 64: raise ulimit -n");
+	if (s->options->sandbox != SANDBOX_REQUIRE)
+		strays_watch(&s->strays);
+	long oom_kills = cgroup_oom_kills();
 	if (s->torch_rule != TORCH_NOT_ASKED && s->interpreter->found)
 		start_python(s);
 	prepare_native(s);
 	if (s->options->host_check)
 		start_host(s);
 	loop(s);
+	s->killed_for_memory = oom_kills >= 0 && cgroup_oom_kills() > oom_kills;
 	for (int i = 0; i < s->native_count; i++)
 		s->native_outcomes[i] = s->native[i]->outcome;
 	return 0;
@@ -440,15 +452,15 @@ int supervise_run(struct supervision *s, struct error *error)
 struct verdict_input supervise_input(const struct supervision *s)
 {
 	return (struct verdict_input){
-		.device = s->options->device,
-		.torch_rule = s->torch_rule,
-		.device_index = s->options->device_index,
-		.expect_devices = s->options->expect_devices,
-		.has_loader = s->loader[0] != '\0',
-		.interrupted_by = s->interrupted_by,
-		.python = &s->python.outcome,
-		.native = s->native_outcomes,
-		.native_count = s->native_count,
+	        .device = s->options->device,
+	        .torch_rule = s->torch_rule,
+	        .device_index = s->options->device_index,
+	        .expect_devices = s->options->expect_devices,
+	        .has_loader = s->loader[0] != '\0',
+	        .interrupted_by = s->interrupted_by,
+	        .python = &s->python.outcome,
+	        .native = s->native_outcomes,
+	        .native_count = s->native_count,
 	};
 }
 
@@ -458,18 +470,37 @@ static void reap_one(struct worker *worker, void *context)
 	worker_reap(worker, KILL_PATIENCE_MS);
 }
 
+/* What a worker cannot be woken from may hold us as well, in its directory: then another process removes that, and is
+ * not waited for without a bound. */
+static void remove_scratch(struct supervision *s)
+{
+	bool is_safe = !s->python.outcome.unkillable && !has_unkillable(s);
+	pid_t pid = is_safe ? -1 : fork();
+
+	if (is_safe || pid == 0) {
+		scratch_remove(&s->python_scratch);
+		scratch_remove(&s->native_scratch);
+	}
+	if (pid == 0)
+		_exit(0);
+	int64_t until_ms = worker_now_ms() + KILL_PATIENCE_MS;
+	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0 && worker_now_ms() < until_ms)
+		(void)signals_poll(NULL, 0, 5);
+}
+
 void supervise_finish(struct supervision *s)
 {
 	int64_t until_ms = worker_now_ms() + KILL_PATIENCE_MS;
 
-	while ((!is_done(&s->python) || !is_done(&s->host) || count_native(s, false) > 0) && worker_now_ms() < until_ms) {
+	while ((!is_done(&s->python) || !is_done(&s->host) || count_native(s, false) > 0) &&
+	       worker_now_ms() < until_ms) {
 		each(s, reap_one, NULL);
 		if (!is_done(&s->python) || !is_done(&s->host) || count_native(s, false) > 0)
 			(void)signals_poll(NULL, 0, 5);
 	}
 	reap_orphans(s);
-	scratch_remove(&s->python_scratch);
-	scratch_remove(&s->native_scratch);
+	strays_remove(&s->strays, worker_now_ms() + KILL_PATIENCE_MS);
+	remove_scratch(s);
 	free_native(s);
 	free(s->native_envp);
 	s->native_envp = NULL;

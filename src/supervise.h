@@ -8,6 +8,7 @@
 #include "options.h"
 #include "scratch.h"
 #include "signals.h"
+#include "strays.h"
 #include "verdict.h"
 #include "worker.h"
 
@@ -32,7 +33,9 @@ struct supervision {
 	struct outcome native_outcomes[RESULT_DEVICES_MAX];
 	int native_count;
 	int interrupted_by;
+	bool killed_for_memory; /* while the workers ran the kernel killed a process of our control group */
 	/* the loop's own */
+	struct strays strays;
 	int payload_fd;
 	const char *native_backend; /* static: "auto", "cuda" or "hip" */
 	char **native_envp, native_tmpdir[SUPERVISE_TMPDIR_MAX];

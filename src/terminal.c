@@ -9,7 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WRITE_PATIENCE_MS = 2000, CHUNK = 4096 /* PIPE_BUF: a pipe that poll calls writable takes it whole (pipe(7)) */ };
+enum {
+	WRITE_PATIENCE_MS = 2000,
+	CHUNK = 4096 /* PIPE_BUF: a pipe that poll calls writable takes it whole (pipe(7)) */
+};
 
 void terminal_hold_standard_descriptors(void)
 {
@@ -85,16 +88,17 @@ static const struct {
 	enum message name;
 	enum stage last;
 } RUNGS[RUNG_COUNT] = {
-	[RUNG_INTERPRETER] = {MESSAGE_RUNG_INTERPRETER, STAGE_IMPORT},
-	[RUNG_BACKEND] = {MESSAGE_RUNG_BACKEND, STAGE_DEVICE},
-	[RUNG_COMPUTATION] = {MESSAGE_RUNG_COMPUTATION, STAGE_SYNCHRONIZATION},
+        [RUNG_INTERPRETER] = {MESSAGE_RUNG_INTERPRETER, STAGE_IMPORT},
+        [RUNG_BACKEND] = {MESSAGE_RUNG_BACKEND, STAGE_DEVICE},
+        [RUNG_COMPUTATION] = {MESSAGE_RUNG_COMPUTATION, STAGE_SYNCHRONIZATION},
 };
 
 static enum message rung_state(const struct verdict *verdict, enum rung rung)
 {
 	enum stage first = rung == 0 ? STAGE_INTERPRETER : RUNGS[rung - 1].last + 1;
 
-	if (code_is_pass(verdict->code) || verdict->code == CODE_OUTPUT_WRITE_FAILED || verdict->stage > RUNGS[rung].last)
+	if (code_is_pass(verdict->code) || verdict->code == CODE_OUTPUT_WRITE_FAILED ||
+	    verdict->stage > RUNGS[rung].last)
 		return MESSAGE_OK;
 	return verdict->stage < first ? MESSAGE_NOT_REACHED : MESSAGE_FAILED;
 }

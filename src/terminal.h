@@ -11,7 +11,8 @@
  * writing them then answers EBADF as before. They close themselves at execve. */
 void terminal_hold_standard_descriptors(void);
 
-/* Writes all of it, waiting at most about two seconds for a reader that does not read. Returns 0 or a negative errno. */
+/* Writes all of it, waiting at most about two seconds for a reader that does not read. Returns 0 or a negative errno.
+ */
 int terminal_write(int fd, const char *bytes, size_t length);
 
 /* One line on stderr: "kd-preflight: " and the text, cut at 1 KB. */

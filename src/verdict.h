@@ -23,11 +23,11 @@ enum fate {
 
 struct outcome {
 	enum fate fate;
-	int exit_status;   /* FATE_EXITED */
-	int signal;        /* FATE_SIGNALED */
-	int error_number;  /* FATE_SANDBOX_FAILED, FATE_EXEC_FAILED: positive errno */
-	const char *call;  /* likewise: static, the call that failed */
-	bool unkillable;   /* it outlived its SIGKILL */
+	int exit_status;  /* FATE_EXITED */
+	int signal;       /* FATE_SIGNALED */
+	int error_number; /* FATE_SANDBOX_FAILED, FATE_EXEC_FAILED: positive errno */
+	const char *call; /* likewise: static, the call that failed */
+	bool unkillable;  /* it outlived its SIGKILL */
 	int64_t elapsed_ms;
 	const struct result *result;
 };
@@ -41,10 +41,10 @@ enum torch_rule {
 struct verdict_input {
 	enum device device;
 	enum torch_rule torch_rule;
-	int device_index;   /* or OPTIONS_INDEX_ALL */
-	int expect_devices; /* or OPTIONS_EXPECT_OFF */
-	bool has_loader;    /* a dynamic loader was found for the native worker */
-	int interrupted_by; /* a signal, or 0 */
+	int device_index;             /* or OPTIONS_INDEX_ALL */
+	int expect_devices;           /* or OPTIONS_EXPECT_OFF */
+	bool has_loader;              /* a dynamic loader was found for the native worker */
+	int interrupted_by;           /* a signal, or 0 */
 	const struct outcome *python; /* never NULL; FATE_NOT_STARTED where none was run */
 	const struct outcome *native; /* one per device that was asked for, in the order of the index */
 	int native_count;
@@ -73,8 +73,8 @@ struct verdict {
 	struct detail detail;
 	int hint_count;
 	enum hint hints[VERDICT_HINTS_MAX];
-	bool torch_checked;           /* PyTorch was there and counted */
-	const struct outcome *by;     /* the worker that decided, or NULL */
+	bool torch_checked;       /* PyTorch was there and counted */
+	const struct outcome *by; /* the worker that decided, or NULL */
 	bool product_verified, gradient_verified;
 	bool have_loss;
 	float loss;

@@ -19,8 +19,10 @@
 enum { LIMIT_MIN = 64, LIMIT_MAX = 4096 };
 
 /* The child's word on its start. It travels between two copies of one program, so it may hold pointers to literals. */
+enum start_event { START_SANDBOXED, START_SANDBOX_FAILED, START_EXEC_FAILED };
+
 struct start_record {
-	enum { START_SANDBOXED, START_SANDBOX_FAILED, START_EXEC_FAILED } event;
+	enum start_event event;
 	struct sandbox_state sandbox;
 	int number;
 	const char *call;
@@ -85,7 +87,7 @@ static void close_between(unsigned int first, unsigned int last)
 	(void)closedir(dir);
 }
 
-__attribute__((noreturn)) static void give_up(int status_fd, int event, int number, const char *call)
+__attribute__((noreturn)) static void give_up(int status_fd, enum start_event event, int number, const char *call)
 {
 	struct start_record record = {.event = event, .number = number, .call = call};
 
@@ -109,7 +111,7 @@ struct child_ends {
 /* Everything the worker is to have gets its number, everything else is closed: descriptors that the workload inherits
  * from its starter are none of the worker's business. */
 static int arrange_descriptors(const struct worker_spec *spec, const struct worker_slots *slots, struct child_ends ends,
-			       int exec_fd)
+                               int exec_fd)
 {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), pair[2];
 
@@ -132,7 +134,7 @@ static int arrange_descriptors(const struct worker_spec *spec, const struct work
 
 /* From fork to execveat. Nothing here returns. */
 __attribute__((noreturn)) static void become_worker(const struct worker_spec *spec, const struct worker_slots *slots,
-						    struct child_ends ends, pid_t parent)
+                                                    struct child_ends ends, pid_t parent)
 {
 	struct start_record record = {.event = START_SANDBOXED};
 	struct error error;
@@ -146,8 +148,11 @@ __attribute__((noreturn)) static void become_worker(const struct worker_spec *sp
 		give_up(ends.status, START_EXEC_FAILED, errno, "open");
 	if (arrange_descriptors(spec, slots, ends, exec_fd) < 0)
 		give_up(ends.status, START_EXEC_FAILED, errno, "dup3");
-	struct sandbox_request request = {
-		.mode = spec->sandbox, .kind = spec->kind, .gpu = spec->gpu, .exec_fd = slots->exec, .scratch = spec->scratch};
+	struct sandbox_request request = {.mode = spec->sandbox,
+	                                  .kind = spec->kind,
+	                                  .gpu = spec->gpu,
+	                                  .exec_fd = slots->exec,
+	                                  .scratch = spec->scratch};
 	int failed = sandbox_enter(&request, &record.sandbox, &error);
 	if (failed < 0)
 		give_up(slots->status, START_SANDBOX_FAILED, -failed, record.sandbox.failed);
@@ -157,12 +162,18 @@ __attribute__((noreturn)) static void become_worker(const struct worker_spec *sp
 	give_up(slots->status, START_EXEC_FAILED, -status, "execveat");
 }
 
+enum { RESULT, GO, OUTPUT, STATUS };
+
 static int make_pipes(int pipes[4][2])
 {
 	for (int i = 0; i < 4; i++)
 		pipes[i][0] = pipes[i][1] = -1;
 	for (int i = 0; i < 4; i++)
 		if (pipe2(pipes[i], O_CLOEXEC) < 0)
+			return -errno;
+	/* The reading ends; of GO we hold the other one. A read that waits would be a wait without a bound. */
+	for (int i = 0; i < 4; i++)
+		if (i != GO && fcntl(pipes[i][0], F_SETFL, O_NONBLOCK) < 0)
 			return -errno;
 	return 0;
 }
@@ -187,7 +198,6 @@ static int start_failed(struct worker *worker, int pipes[4][2], int number, cons
 
 int worker_start(struct worker *worker, const struct worker_spec *spec, const struct worker_slots *slots)
 {
-	enum { RESULT, GO, OUTPUT, STATUS };
 	int pipes[4][2];
 	int made = make_pipes(pipes);
 
@@ -198,7 +208,8 @@ int worker_start(struct worker *worker, const struct worker_spec *spec, const st
 		return start_failed(worker, pipes, errno, "fork");
 	if (pid == 0)
 		become_worker(spec, slots,
-			      (struct child_ends){pipes[RESULT][1], pipes[GO][0], pipes[OUTPUT][1], pipes[STATUS][1]}, parent);
+		              (struct child_ends){pipes[RESULT][1], pipes[GO][0], pipes[OUTPUT][1], pipes[STATUS][1]},
+		              parent);
 	worker->pid = pid;
 	worker->state = WORKER_RUNNING;
 	worker->result_fd = pipes[RESULT][0];
@@ -209,24 +220,23 @@ int worker_start(struct worker *worker, const struct worker_spec *spec, const st
 	(void)close(pipes[GO][0]);
 	(void)close(pipes[OUTPUT][1]);
 	(void)close(pipes[STATUS][1]);
-	(void)fcntl(worker->result_fd, F_SETFL, O_NONBLOCK);
-	(void)fcntl(worker->output_fd, F_SETFL, O_NONBLOCK);
-	(void)fcntl(worker->status_fd, F_SETFL, O_NONBLOCK);
 	worker->started_ms = worker_now_ms();
 	worker->stage_since_us = worker_now_us();
 	worker->deadline_ms = worker->started_ms + spec->limit_ms;
 	return 0;
 }
 
-/* One bounded read; false when there is nothing more for now. Closes on end of file. */
+/* One bounded read; 0 when there is nothing more for now, -1 on an error. Closes on both an error and the end. */
 static ssize_t read_some(int *fd, char *buffer, size_t size)
 {
 	if (*fd < 0)
 		return 0;
 	ssize_t got = read(*fd, buffer, size);
-	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (got <= 0)
 		close_fd(fd);
-	return got > 0 ? got : 0;
+	return got;
 }
 
 static void charge_stage(struct worker *worker, enum stage stage)
@@ -243,6 +253,7 @@ static void read_result(struct worker *worker)
 	ssize_t got = read_some(&worker->result_fd, buffer, sizeof buffer);
 	bool waited = worker->result.waiting;
 
+	worker->result.malformed |= got < 0; /* what it says from here on is lost */
 	for (ssize_t i = 0; i < got; i++) {
 		enum stage before = worker->result.stage;
 		result_feed(&worker->result, buffer + i, 1);
@@ -262,14 +273,15 @@ static void read_output(struct worker *worker)
 
 	memcpy(worker->output + worker->output_length, buffer, kept);
 	worker->output_length += kept;
-	worker->output_cut |= kept < (size_t)got;
+	worker->output_cut |= got > 0 && kept < (size_t)got;
 }
 
 static void read_status(struct worker *worker)
 {
 	struct start_record record;
 
-	while (worker->status_fd >= 0 && read_some(&worker->status_fd, (char *)&record, sizeof record) == sizeof record) {
+	while (worker->status_fd >= 0 &&
+	       read_some(&worker->status_fd, (char *)&record, sizeof record) == sizeof record) {
 		if (record.event == START_SANDBOXED) {
 			worker->sandbox = record.sandbox;
 			worker->have_sandbox = true;
@@ -351,7 +363,8 @@ void worker_reap(struct worker *worker, int64_t patience_ms)
 	if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == worker->pid) {
 		(void)kill(-worker->pid, SIGKILL);
 		drain(worker);
-		(void)waitid(P_PID, (id_t)worker->pid, NULL, WEXITED | WNOHANG);
+		if (waitid(P_PID, (id_t)worker->pid, NULL, WEXITED | WNOHANG) < 0 && errno != ECHILD)
+			return; /* not reaped: again at the next look */
 		fill_outcome(worker, &info);
 		finish(worker);
 	} else if (worker->state == WORKER_KILLED && worker_now_ms() - worker->killed_ms >= patience_ms) {

@@ -14,10 +14,11 @@
 
 enum { WORKER_OUTPUT_MAX = 8192, WORKER_ARGUMENTS_MAX = 64 };
 
-/* The numbers that descriptors have inside the worker, from the top of its table down: what foreign code opens, closes or
- * expects at small numbers does not meet them. K, the one that execveat may start, is the descriptor limit itself. */
+/* The numbers that descriptors have inside the worker, from the top of its table down: what foreign code opens, closes
+ * or expects at small numbers does not meet them. K, the one that execveat may start, is the descriptor limit itself.
+ */
 struct worker_slots {
-	int exec;    /* K */
+	int exec; /* K */
 	int result;
 	int go;
 	int payload; /* the native program, for the loader */
@@ -29,12 +30,12 @@ struct worker_spec {
 	enum worker_kind kind;
 	bool gpu;
 	enum sandbox_mode sandbox;
-	const char *path;      /* the file to execute, or NULL: exec_fd is it */
+	const char *path; /* the file to execute, or NULL: exec_fd is it */
 	int exec_fd;
-	int payload_fd;        /* or -1 */
+	int payload_fd; /* or -1 */
 	char *const *argv;
 	char *const *envp;
-	const char *scratch;   /* or NULL */
+	const char *scratch; /* or NULL */
 	int64_t limit_ms;
 	const struct signals *signals;
 };

@@ -132,7 +132,7 @@ run_row() { # VARIABLE ARGUMENTS
 	wait "$pid" || status=$?
 	expect 143 INTERRUPTED import "$T/report.json"
 	not_started
-	! pgrep -s "$pid" || false
+	refute pgrep -s "$pid"
 }
 
 @test "--list-codes names every code of the schema, with its exit status" {

@@ -4,7 +4,7 @@
 load helper
 
 @test "bad input: exit 2, one line that names it and the accepted range" {
-	local row words want failures=0
+	local words want failures=0
 	while IFS='|' read -r words want; do
 		local -a arguments=()
 		read -ra arguments <<<"$words"
@@ -120,11 +120,11 @@ load helper
 
 @test "colour only on a terminal, and none with NO_COLOR" {
 	kd --device cpu --framework none
-	! grep -q $'\033' err
+	refute grep -q $'\033' err
 	TERM=xterm script -qec "$KD --device cpu --framework none --termination-log none" tty >/dev/null </dev/null
 	grep -q $'\033\\[32m' tty
 	NO_COLOR=1 TERM=xterm script -qec "$KD --device cpu --framework none" tty >/dev/null </dev/null
-	! grep -q $'\033' tty
+	refute grep -q $'\033' tty
 }
 
 @test "--verbose shows what a worker printed, marked, bounded and without control bytes; the report never holds it" {
@@ -132,13 +132,12 @@ load helper
 	kd --verbose --output r.json -- "$PYTHON" "$T/none.py"
 	grep -q '^| ' err
 	[[ $(wc -c <err) -lt 24000 ]]
-	! LC_ALL=C grep -q $'[\001-\010\016-\037]' err
+	LC_ALL=C refute grep -q $'[\001-\010\016-\037]' err
 	kd -- "$PYTHON" "$T/none.py"
-	! grep -q '^| ' err
+	refute grep -q '^| ' err
 }
 
 @test "closed standard descriptors, a full or stuck stderr: the verdict stays" {
-	local failures=0 redirect
 	status=0; "$KD" --device cpu --framework none >&- 2>&- <&- || status=$?
 	is 0 "$status" 'all closed'
 	status=0; "$KD" --device cpu --framework none >/dev/full 2>/dev/full || status=$?

@@ -49,6 +49,13 @@ for engine in podman buildah; do
 done
 podman=$here/podman
 
+# Nothing to do when nothing of this has changed.
+inputs=$(find build/kd-preflight build/doubles/cuda/libcuda.so.1 images tests/stubs tests/container-base.sh -type f \
+	! -name '*.pyc' -print0 | sort -z | xargs -0 sha256sum | sha256sum)
+if [[ -s $here/inputs && $(<"$here/inputs") == "$inputs" ]] && "$podman" image exists localhost/kd-test-python:double; then
+	exit 0
+fi
+
 base() { # NAME PACKAGES: build/containers/NAME.tar
 	[[ -s $here/$1.tar ]] && return
 	# shellcheck disable=SC1091,SC2016 # the hook is a script of mmdebstrap's
@@ -89,3 +96,6 @@ for name in kd-preflight-init kd-preflight-pytorch kd-preflight-cpu-ci; do
 done
 derived localhost/kd-test-python:double build/doubles 'FROM localhost/kd-test-python' "${with_double[@]}" \
 	'ENV PATH=/usr/local/bin:/usr/bin:/bin'
+
+"$podman" image prune --force >/dev/null 2>&1 || true
+echo "$inputs" >"$here/inputs"

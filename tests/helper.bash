@@ -82,3 +82,11 @@ nothing_left() {
 need_root() {
 	[[ $EUID -eq 0 ]] || skip 'needs root'
 }
+
+# refute COMMAND...: fails where the command succeeds. (A plain `!` fails no test: set -e looks away.)
+refute() {
+	if "$@"; then
+		echo "succeeded, and must not: $*"
+		return 1
+	fi
+}

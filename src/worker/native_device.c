@@ -85,8 +85,8 @@ static int attempt_load(struct attempt *attempt, const struct backend *backend, 
 {
 	attempt->driver.backend = backend;
 	failure_set(&attempt->failure, "backend", "GPU_BACKEND_ABSENT");
-	/* musl does load glibc's driver libraries where it finds them, and the process then dies in its first driver call
-	 * (seen with libcuda 535 and HIP 5.2 both on the path of musl 1.2.3). They need glibc. */
+	/* musl does load glibc's driver libraries where it finds them, and the process then dies in its first driver
+	 * call (seen with libcuda 535 and HIP 5.2 both on the path of musl 1.2.3). They need glibc. */
 	if (library_is_musl()) {
 		text_copy(attempt->failure.missing, sizeof attempt->failure.missing, backend->libraries[0]);
 		failure_hint(&attempt->failure, HINT_MUSL_IMAGE);

@@ -17,9 +17,10 @@ extern char **environ;
 
 static void print_status(void)
 {
-	static const char *const LINES[] = {"Umask", "Seccomp", "Seccomp_filters", "NoNewPrivs", "SigBlk", "SigIgn", "SigCgt",
-					    "SigPnd", "ShdPnd",	"CapInh",  "CapPrm",	      "CapEff",	    "CapBnd", "CapAmb",
-					    "Uid",    "Gid",	"Groups",  "Threads",	      "TracerPid",  "CoreDumping"};
+	static const char *const LINES[] = {"Umask",  "Seccomp", "Seccomp_filters", "NoNewPrivs", "SigBlk",
+	                                    "SigIgn", "SigCgt",  "SigPnd",          "ShdPnd",     "CapInh",
+	                                    "CapPrm", "CapEff",  "CapBnd",          "CapAmb",     "Uid",
+	                                    "Gid",    "Groups",  "Threads",         "TracerPid",  "CoreDumping"};
 	char line[512];
 	FILE *file = fopen("/proc/self/status", "r");
 
@@ -76,7 +77,8 @@ static void print_timers(void)
 		struct itimerval timer;
 		(void)getitimer(TIMERS[i], &timer);
 		/* Time passes; that one runs, and its interval, must be the same. */
-		printf("timer %d %s interval %lld.%06lld\n", TIMERS[i], timer.it_value.tv_sec || timer.it_value.tv_usec ? "runs" : "off",
+		printf("timer %d %s interval %lld.%06lld\n", TIMERS[i],
+		       timer.it_value.tv_sec || timer.it_value.tv_usec ? "runs" : "off",
 		       (long long)timer.it_interval.tv_sec, (long long)timer.it_interval.tv_usec);
 	}
 }

@@ -1,5 +1,5 @@
-/* Prints $SAY, waits $SAY_SLEEP seconds, exits with $SAY_EXIT: an nvidia-smi for tests, under whatever name it is copied
- * to (a worker is never a script). */
+/* Prints $SAY, waits $SAY_SLEEP seconds, exits with $SAY_EXIT: an nvidia-smi for tests, under whatever name it is
+ * copied to (a worker is never a script). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* start-with SETTING... -- PROGRAM ARG...: takes on unusual properties, then becomes
  * PROGRAM. Settings: ignore=N block=N (signals), umask=OCTAL, nofile=N,
- * timer (a running interval timer), subreaper, pdeathsig=N, fd=N (an extra descriptor), close=N, nice=N, child (a living
- * child of the future workload), env=NAME=VALUE, argv0=NAME. */
+ * timer (a running interval timer), subreaper, pdeathsig=N, fd=N (an extra descriptor), close=N, nice=N, child (a
+ * living child of the future workload), env=NAME=VALUE, argv0=NAME. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -20,20 +20,20 @@ static const struct {
 	long number;
 	int first_argument;
 } CALLS[] = {
-	{"seccomp", SYS_seccomp, ANY},
-	{"prctl-seccomp", SYS_prctl, PR_SET_SECCOMP},
-	{"prctl-no-new-privs", SYS_prctl, PR_SET_NO_NEW_PRIVS},
-	{"prctl-pdeathsig", SYS_prctl, PR_SET_PDEATHSIG},
-	{"landlock", 444 /* landlock_create_ruleset, the same on every architecture */, ANY},
-	{"memfd_create", SYS_memfd_create, ANY},
-	{"execveat", SYS_execveat, ANY},
-	{"clone3", 435, ANY},
-	{"close_range", 436, ANY},
-	{"linkat", SYS_linkat, ANY},
-	{"renameat2", SYS_renameat2, ANY},
-	{"fsync", SYS_fsync, ANY},
-	{"getrandom", SYS_getrandom, ANY},
-	{"setsid", SYS_setsid, ANY},
+        {"seccomp", SYS_seccomp, ANY},
+        {"prctl-seccomp", SYS_prctl, PR_SET_SECCOMP},
+        {"prctl-no-new-privs", SYS_prctl, PR_SET_NO_NEW_PRIVS},
+        {"prctl-pdeathsig", SYS_prctl, PR_SET_PDEATHSIG},
+        {"landlock", 444 /* landlock_create_ruleset, the same on every architecture */, ANY},
+        {"memfd_create", SYS_memfd_create, ANY},
+        {"execveat", SYS_execveat, ANY},
+        {"clone3", 435, ANY},
+        {"close_range", 436, ANY},
+        {"linkat", SYS_linkat, ANY},
+        {"renameat2", SYS_renameat2, ANY},
+        {"fsync", SYS_fsync, ANY},
+        {"getrandom", SYS_getrandom, ANY},
+        {"setsid", SYS_setsid, ANY},
 };
 
 static struct sock_filter filter[FILTER_MAX];

@@ -27,10 +27,10 @@ static void test_defaults(void)
 	struct error error;
 
 	ok(parse(&o, "", NULL, &error) == 0, "no arguments: a check");
-	ok(o.action == ACTION_CHECK && o.device == DEVICE_GPU && o.device_index == 0 && o.expect_devices == OPTIONS_EXPECT_OFF &&
-		   o.timeout_s == 30 && !o.output && !o.host_check && o.framework == FRAMEWORK_AUTO && !o.python &&
-		   o.sandbox == SANDBOX_REQUIRE && o.format == FORMAT_TEXT && !o.device_uuid &&
-		   o.language == LANGUAGE_EN && !o.verbose && !o.program,
+	ok(o.action == ACTION_CHECK && o.device == DEVICE_GPU && o.device_index == 0 &&
+	           o.expect_devices == OPTIONS_EXPECT_OFF && o.timeout_s == 30 && !o.output && !o.host_check &&
+	           o.framework == FRAMEWORK_AUTO && !o.python && o.sandbox == SANDBOX_REQUIRE &&
+	           o.format == FORMAT_TEXT && !o.device_uuid && o.language == LANGUAGE_EN && !o.verbose && !o.program,
 	   "the defaults are the contract's");
 	is_string(o.termination_log, "/dev/termination-log", "the termination log's default");
 }
@@ -39,11 +39,11 @@ static void test_defaults(void)
 static const struct {
 	const char *name, *value;
 } SETTINGS[] = {
-	{"device", "cpu"},	{"device-index", "3"},	 {"device-index", "all"},      {"expect-devices", "8"},
-	{"timeout", "5"},	{"timeout", "120"},	 {"output", "out/"},	       {"host-check", "1"},
-	{"framework", "torch"}, {"framework", "none"},	 {"python", "/x/python"},      {"sandbox", "best-effort"},
-	{"sandbox", "off"},	{"format", "json"},	 {"termination-log", "/t/l"},  {"device-uuid", "1"},
-	{"lang", "de"},		{"verbose", "1"},	 {"termination-log", "none"},
+        {"device", "cpu"},      {"device-index", "3"}, {"device-index", "all"},     {"expect-devices", "8"},
+        {"timeout", "5"},       {"timeout", "120"},    {"output", "out/"},          {"host-check", "1"},
+        {"framework", "torch"}, {"framework", "none"}, {"python", "/x/python"},     {"sandbox", "best-effort"},
+        {"sandbox", "off"},     {"format", "json"},    {"termination-log", "/t/l"}, {"device-uuid", "1"},
+        {"lang", "de"},         {"verbose", "1"},      {"termination-log", "none"},
 };
 
 static bool has(const struct options *o, const char *name, const char *value)
@@ -69,7 +69,8 @@ static bool has(const struct options *o, const char *name, const char *value)
 	if (strcmp(name, "format") == 0)
 		return o->format == FORMAT_JSON;
 	if (strcmp(name, "termination-log") == 0)
-		return value[0] == 'n' ? !o->termination_log : o->termination_log && strcmp(o->termination_log, value) == 0;
+		return value[0] == 'n' ? !o->termination_log
+		                       : o->termination_log && strcmp(o->termination_log, value) == 0;
 	if (strcmp(name, "device-uuid") == 0)
 		return o->device_uuid;
 	if (strcmp(name, "lang") == 0)
@@ -105,53 +106,53 @@ static void test_bad_input(void)
 	static const struct {
 		const char *words, *variable, *names, *tells;
 	} CASES[] = {
-		{"--bogus", NULL, "--bogus", "--help"},
-		{"-x", NULL, "-x", "--help"},
-		{"--timeout 4", NULL, "--timeout: '4'", "5 to 120"},
-		{"--timeout 121", NULL, "--timeout: '121'", "5 to 120"},
-		{"--timeout abc", NULL, "--timeout: 'abc'", "5 to 120"},
-		{"--timeout +9", NULL, "--timeout: '+9'", "5 to 120"},
-		{"--timeout 0x9", NULL, "--timeout: '0x9'", "5 to 120"},
-		{"--timeout ''", NULL, "--timeout: ''", "5 to 120"},
-		{"--timeout", NULL, "--timeout: needs a value", "5 to 120"},
-		{"--timeout=", NULL, "--timeout: ''", "5 to 120"},
-		{"--device tpu", NULL, "--device: 'tpu'", "gpu or cpu"},
-		{"--device ''", NULL, "--device: ''", "gpu or cpu"},
-		{"--device-index -1", NULL, "--device-index: '-1'", "0 to 65535, or all"},
-		{"--device-index 99999999999", NULL, "--device-index: '99999999999'", "0 to 65535, or all"},
-		{"--expect-devices 0", NULL, "--expect-devices: '0'", "1 to 65535"},
-		{"--expect-devices all", NULL, "--expect-devices: 'all'", "1 to 65535"},
-		{"--output ''", NULL, "--output: ''", "not empty"},
-		{"--python ''", NULL, "--python: ''", "not empty"},
-		{"--termination-log ''", NULL, "--termination-log: ''", "not empty"},
-		{"--sandbox maybe", NULL, "--sandbox: 'maybe'", "require, best-effort or off"},
-		{"--framework jax", NULL, "--framework: 'jax'", "auto, torch or none"},
-		{"--format xml", NULL, "--format: 'xml'", "text or json"},
-		{"--lang it", NULL, "--lang: 'it'", "en, es, pt, de or fr"},
-		{"--host-check=2", NULL, "--host-check: '2'", "1 or 0"},
-		{"--host-check=01", NULL, "--host-check: '01'", "1 or 0"},
-		{"--help=1", NULL, "--help", "no value"},
-		{"--", NULL, "--", "PROGRAM"},
-		{"--device cpu --", NULL, "--", "PROGRAM"},
-		{"--device cpu -- prog", NULL, "--device cpu", "PROGRAM"},
-		{"--device cpu prog", NULL, "--device cpu", "PROGRAM"},
-		{"--device cpu --host-check", NULL, "--host-check", "--device gpu"},
-		{"--device cpu --device-index 0", NULL, "--device-index", "--device gpu"},
-		{"--device cpu --expect-devices 1", NULL, "--expect-devices", "--device gpu"},
-		{"--device cpu --device-uuid", NULL, "--device-uuid", "--device gpu"},
-		{"--device cpu", "KD_PREFLIGHT_DEVICE_INDEX=0", "--device-index", "--device gpu"},
-		{"--summarize d -- prog", NULL, "--summarize", "PROGRAM"},
-		{"--dev cpu", NULL, "--dev", "--help"},
-		{"", "KD_PREFLIGHT_TIMEOUT=4", "KD_PREFLIGHT_TIMEOUT: '4'", "5 to 120"},
-		{"", "KD_PREFLIGHT_TIMEOUT=", "KD_PREFLIGHT_TIMEOUT: ''", "5 to 120"},
-		{"", "KD_PREFLIGHT_X=1", "KD_PREFLIGHT_X", "--help"},
-		{"", "KD_PREFLIGHT_=1", "KD_PREFLIGHT_", "--help"},
-		{"", "KD_PREFLIGHT_device=cpu", "KD_PREFLIGHT_device", "--help"},
-		{"", "KD_PREFLIGHT_HELP=1", "KD_PREFLIGHT_HELP", "--help"},
-		{"", "KD_PREFLIGHT_LIST_CODES=1", "KD_PREFLIGHT_LIST_CODES", "--help"},
-		{"", "KD_PREFLIGHT_SUMMARIZE=/tmp", "KD_PREFLIGHT_SUMMARIZE", "--help"},
-		{"", "KD_PREFLIGHT_VERSIONS=1", "KD_PREFLIGHT_VERSIONS", "--help"},
-		{"", "KD_PREFLIGHT_VERBOSE=yes", "KD_PREFLIGHT_VERBOSE: 'yes'", "1 or 0"},
+	        {"--bogus", NULL, "--bogus", "--help"},
+	        {"-x", NULL, "-x", "--help"},
+	        {"--timeout 4", NULL, "--timeout: '4'", "5 to 120"},
+	        {"--timeout 121", NULL, "--timeout: '121'", "5 to 120"},
+	        {"--timeout abc", NULL, "--timeout: 'abc'", "5 to 120"},
+	        {"--timeout +9", NULL, "--timeout: '+9'", "5 to 120"},
+	        {"--timeout 0x9", NULL, "--timeout: '0x9'", "5 to 120"},
+	        {"--timeout ''", NULL, "--timeout: ''", "5 to 120"},
+	        {"--timeout", NULL, "--timeout: needs a value", "5 to 120"},
+	        {"--timeout=", NULL, "--timeout: ''", "5 to 120"},
+	        {"--device tpu", NULL, "--device: 'tpu'", "gpu or cpu"},
+	        {"--device ''", NULL, "--device: ''", "gpu or cpu"},
+	        {"--device-index -1", NULL, "--device-index: '-1'", "0 to 65535, or all"},
+	        {"--device-index 99999999999", NULL, "--device-index: '99999999999'", "0 to 65535, or all"},
+	        {"--expect-devices 0", NULL, "--expect-devices: '0'", "1 to 65535"},
+	        {"--expect-devices all", NULL, "--expect-devices: 'all'", "1 to 65535"},
+	        {"--output ''", NULL, "--output: ''", "not empty"},
+	        {"--python ''", NULL, "--python: ''", "not empty"},
+	        {"--termination-log ''", NULL, "--termination-log: ''", "not empty"},
+	        {"--sandbox maybe", NULL, "--sandbox: 'maybe'", "require, best-effort or off"},
+	        {"--framework jax", NULL, "--framework: 'jax'", "auto, torch or none"},
+	        {"--format xml", NULL, "--format: 'xml'", "text or json"},
+	        {"--lang it", NULL, "--lang: 'it'", "en, es, pt, de or fr"},
+	        {"--host-check=2", NULL, "--host-check: '2'", "1 or 0"},
+	        {"--host-check=01", NULL, "--host-check: '01'", "1 or 0"},
+	        {"--help=1", NULL, "--help", "no value"},
+	        {"--", NULL, "--", "PROGRAM"},
+	        {"--device cpu --", NULL, "--", "PROGRAM"},
+	        {"--device cpu -- prog", NULL, "--device cpu", "PROGRAM"},
+	        {"--device cpu prog", NULL, "--device cpu", "PROGRAM"},
+	        {"--device cpu --host-check", NULL, "--host-check", "--device gpu"},
+	        {"--device cpu --device-index 0", NULL, "--device-index", "--device gpu"},
+	        {"--device cpu --expect-devices 1", NULL, "--expect-devices", "--device gpu"},
+	        {"--device cpu --device-uuid", NULL, "--device-uuid", "--device gpu"},
+	        {"--device cpu", "KD_PREFLIGHT_DEVICE_INDEX=0", "--device-index", "--device gpu"},
+	        {"--summarize d -- prog", NULL, "--summarize", "PROGRAM"},
+	        {"--dev cpu", NULL, "--dev", "--help"},
+	        {"", "KD_PREFLIGHT_TIMEOUT=4", "KD_PREFLIGHT_TIMEOUT: '4'", "5 to 120"},
+	        {"", "KD_PREFLIGHT_TIMEOUT=", "KD_PREFLIGHT_TIMEOUT: ''", "5 to 120"},
+	        {"", "KD_PREFLIGHT_X=1", "KD_PREFLIGHT_X", "--help"},
+	        {"", "KD_PREFLIGHT_=1", "KD_PREFLIGHT_", "--help"},
+	        {"", "KD_PREFLIGHT_device=cpu", "KD_PREFLIGHT_device", "--help"},
+	        {"", "KD_PREFLIGHT_HELP=1", "KD_PREFLIGHT_HELP", "--help"},
+	        {"", "KD_PREFLIGHT_LIST_CODES=1", "KD_PREFLIGHT_LIST_CODES", "--help"},
+	        {"", "KD_PREFLIGHT_SUMMARIZE=/tmp", "KD_PREFLIGHT_SUMMARIZE", "--help"},
+	        {"", "KD_PREFLIGHT_VERSIONS=1", "KD_PREFLIGHT_VERSIONS", "--help"},
+	        {"", "KD_PREFLIGHT_VERBOSE=yes", "KD_PREFLIGHT_VERBOSE: 'yes'", "1 or 0"},
 	};
 	struct options o;
 	struct error error;
@@ -161,27 +162,36 @@ static void test_bad_input(void)
 		(void)snprintf(variable, sizeof variable, "%s", CASES[i].variable ? CASES[i].variable : "A=b");
 		int status = parse(&o, CASES[i].words, envp, &error);
 		if (!ok(status == -EINVAL && strstr(error.text, CASES[i].names) && strstr(error.text, CASES[i].tells) &&
-				!strchr(error.text, '\n'),
-			"refused: %s %s", CASES[i].words, CASES[i].variable ? CASES[i].variable : ""))
+		                !strchr(error.text, '\n'),
+		        "refused: %s %s", CASES[i].words, CASES[i].variable ? CASES[i].variable : ""))
 			printf("# %d %s\n", status, error.text);
 	}
 }
 
 static void test_variables(void)
 {
-	char *foreign[] = {"KD_PREFLIGHT_VERSION=1.2", "KD_PREFLIGHT_SERVICE_HOST=10.0.0.1", "KD_PREFLIGHT_SERVICE_PORT=80",
-			   "KD_PREFLIGHT_SERVICE_PORT_HTTP=80", "KD_PREFLIGHT_PORT=tcp://10.0.0.1:80",
-			   "KD_PREFLIGHT_PORT_80_TCP_ADDR=10.0.0.1", "KD_PREFLIGHTS=1", "XKD_PREFLIGHT_X=1", NULL};
+	char *foreign[] = {"KD_PREFLIGHT_VERSION=1.2",
+	                   "KD_PREFLIGHT_SERVICE_HOST=10.0.0.1",
+	                   "KD_PREFLIGHT_SERVICE_PORT=80",
+	                   "KD_PREFLIGHT_SERVICE_PORT_HTTP=80",
+	                   "KD_PREFLIGHT_PORT=tcp://10.0.0.1:80",
+	                   "KD_PREFLIGHT_PORT_80_TCP_ADDR=10.0.0.1",
+	                   "KD_PREFLIGHTS=1",
+	                   "XKD_PREFLIGHT_X=1",
+	                   NULL};
 	char *timeout[] = {"KD_PREFLIGHT_TIMEOUT=60", "KD_PREFLIGHT_VERBOSE=1", NULL};
 	char *bad[] = {"KD_PREFLIGHT_NONSENSE=1", NULL};
 	char *cpu[] = {"KD_PREFLIGHT_DEVICE=cpu", NULL};
 	struct options o;
 	struct error error;
 
-	ok(parse(&o, "", foreign, &error) == 0 && o.action == ACTION_CHECK, "a Service's variables and VERSION change nothing");
-	ok(parse(&o, "--timeout 9 --verbose=0", timeout, &error) == 0 && o.timeout_s == 9 && !o.verbose, "the command line wins");
+	ok(parse(&o, "", foreign, &error) == 0 && o.action == ACTION_CHECK,
+	   "a Service's variables and VERSION change nothing");
+	ok(parse(&o, "--timeout 9 --verbose=0", timeout, &error) == 0 && o.timeout_s == 9 && !o.verbose,
+	   "the command line wins");
 	ok(parse(&o, "--help", bad, &error) == 0 && o.action == ACTION_HELP, "--help answers in any environment");
-	ok(parse(&o, "--device gpu -- x", cpu, &error) == 0 && o.device == DEVICE_GPU, "a variable's conflict can be overruled");
+	ok(parse(&o, "--device gpu -- x", cpu, &error) == 0 && o.device == DEVICE_GPU,
+	   "a variable's conflict can be overruled");
 	ok(parse(&o, "--bogus --output f", NULL, &error) < 0 && o.output && strcmp(o.output, "f") == 0,
 	   "what comes after the first error is still read");
 }
@@ -192,7 +202,7 @@ static void test_program(void)
 	struct error error;
 
 	ok(parse(&o, "prog --help --timeout 1", NULL, &error) == 0 && o.action == ACTION_CHECK && o.program &&
-		   strcmp(o.program[1], "--help") == 0,
+	           strcmp(o.program[1], "--help") == 0,
 	   "parsing stops at the first non-option");
 	ok(parse(&o, "-- --prog", NULL, &error) == 0 && strcmp(o.program[0], "--prog") == 0, "and at --");
 	ok(parse(&o, "-- -- x", NULL, &error) == 0 && strcmp(o.program[0], "--") == 0, "a second -- is PROGRAM");
@@ -207,14 +217,14 @@ static void test_locale(void)
 		char *envp[4];
 		enum language want;
 	} CASES[] = {
-		{{NULL}, LANGUAGE_EN},
-		{{"LANG=de_DE.UTF-8", NULL}, LANGUAGE_DE},
-		{{"LANG=de_DE.UTF-8", "LC_ALL=fr_FR", NULL}, LANGUAGE_FR},
-		{{"LANG=de_DE.UTF-8", "LC_MESSAGES=es", NULL}, LANGUAGE_ES},
-		{{"LC_ALL=", "LANG=pt_BR.UTF-8", NULL}, LANGUAGE_PT},
-		{{"LC_ALL=C", "LANG=de_DE.UTF-8", NULL}, LANGUAGE_EN},
-		{{"LANG=deu", NULL}, LANGUAGE_EN},
-		{{"LANG=d", NULL}, LANGUAGE_EN},
+	        {{NULL}, LANGUAGE_EN},
+	        {{"LANG=de_DE.UTF-8", NULL}, LANGUAGE_DE},
+	        {{"LANG=de_DE.UTF-8", "LC_ALL=fr_FR", NULL}, LANGUAGE_FR},
+	        {{"LANG=de_DE.UTF-8", "LC_MESSAGES=es", NULL}, LANGUAGE_ES},
+	        {{"LC_ALL=", "LANG=pt_BR.UTF-8", NULL}, LANGUAGE_PT},
+	        {{"LC_ALL=C", "LANG=de_DE.UTF-8", NULL}, LANGUAGE_EN},
+	        {{"LANG=deu", NULL}, LANGUAGE_EN},
+	        {{"LANG=d", NULL}, LANGUAGE_EN},
 	};
 
 	for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)

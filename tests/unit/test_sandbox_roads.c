@@ -10,20 +10,23 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { EXEC_FD = 200, ODD = 250 };
+enum { EXEC_FD = 200, ODD = 250, TIMED_RUNS = 20 };
 
 static char folder[64], file[80], scratch[80];
 
@@ -111,8 +114,10 @@ static int second_program(const char *road, const char *address)
 	return 77;
 }
 
+/* AddressSanitizer's start and end make calls that the sandbox refuses, unless told not to. */
 static int open_self(void)
 {
+	(void)setenv("ASAN_OPTIONS", "disable_coredump=0:detect_leaks=0", 1);
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -1 : dup3(fd, EXEC_FD, O_CLOEXEC);
 }
@@ -329,6 +334,87 @@ static void test_older_landlock(int newest)
 		   "forced: Landlock clamped to ABI %d confines writes and leaves the scratch folder", clamped_abi);
 }
 
+/* ---- devices, in a /dev of its own: nodes of /dev/null by other names ---- */
+
+static const struct {
+	const char *path;
+	bool gpu; /* a GPU worker may write to it */
+} nodes[] = {
+        {"/dev/nvidia0", true},
+        {"/dev/nvidia10", true},
+        {"/dev/nvidiactl", true},
+        {"/dev/nvidia-uvm", true},
+        {"/dev/nvidia-uvm-tools", true},
+        {"/dev/nvidia-caps/nvidia-cap1", true},
+        {"/dev/nvhost-ctrl-gpu", true},
+        {"/dev/nvgpu/igpu0/as", true},
+        {"/dev/kfd", true},
+        {"/dev/dri/renderD128", true},
+        {"/dev/dxg", true},
+        {"/dev/nvidia", false},
+        {"/dev/nvidiaX", false},
+        {"/dev/nvidiactl2", false},
+        {"/dev/nvgpu/flat", false},
+        {"/dev/nvgpu/igpu1/.hidden", false},
+        {"/dev/dri/card0", false},
+        {"/dev/dri/render", false},
+        {"/dev/kfd0", false},
+        {"/dev/sda", false},
+        {"/dev/tty1", false},
+};
+
+static void make_node(const char *path)
+{
+	char folders[64];
+
+	for (const char *slash = strchr(path + 5, '/'); slash; slash = strchr(slash + 1, '/')) {
+		(void)snprintf(folders, sizeof folders, "%.*s", (int)(slash - path), path);
+		(void)mkdir(folders, 0700);
+	}
+	(void)mknod(path, S_IFCHR | 0600, makedev(1, 3));
+}
+
+static bool node_gpu;
+
+/* The number of nodes that are not as they should be; ODD when it cannot be tried. */
+static int open_nodes(void)
+{
+	struct sandbox_request request = request_for(SANDBOX_REQUIRE, WORKER_NATIVE, node_gpu);
+	int wrong = 0;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/dev", "tmpfs", MS_NOSUID, NULL))
+		return ODD;
+	for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++)
+		make_node(nodes[i].path);
+	if (close(open("/dev/kfd", O_WRONLY)) || sandbox_enter(&request, seen, told) || seen->landlock_abi == 0)
+		return ODD;
+	for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+		bool opened = open(nodes[i].path, O_WRONLY) >= 0;
+		if (opened == (nodes[i].gpu && node_gpu))
+			continue;
+		printf("# %s: %s\n", nodes[i].path, opened ? "opened" : strerror(errno));
+		wrong++;
+	}
+	(void)fflush(stdout);
+	return wrong;
+}
+
+static void test_devices(void)
+{
+	node_gpu = false;
+	int without = in_child(open_nodes);
+	node_gpu = true;
+	int with = in_child(open_nodes);
+
+	if (without == ODD) {
+		ok(true, "devices # SKIP needs root, mount namespaces and Landlock");
+		return;
+	}
+	is_int(with, 0, "a GPU worker may write to the GPUs' devices, and to no other");
+	is_int(without, 0, "another worker to none of them");
+}
+
 /* ---- the descriptor of /proc/self/task ---- */
 
 static void drop_caches(void)
@@ -451,29 +537,26 @@ static bool meet(const struct policy_group *a, const struct policy_group *b)
 /* An unconditional rule would swallow one with tests, whatever the order. */
 static bool clash(const struct policy_group *a, size_t i, const struct policy_group *b, size_t j)
 {
-	return (a != b || i != j) && a->calls[i].number == b->calls[j].number && a->calls[i].number >= 0 &&
-	       meet(a, b) && (unconditional(&a->calls[i]) || unconditional(&b->calls[j]) || a->action != b->action);
+	return (a != b || i != j) && strcmp(a->calls[i].name, b->calls[j].name) == 0 && meet(a, b) &&
+	       (unconditional(&a->calls[i]) || unconditional(&b->calls[j]) || a->action != b->action);
 }
 
 static void test_table(void)
 {
-	int clashes = 0, reasons = 0, beyond = 0;
+	int clashes = 0, reasons = 0;
 
 	for (size_t a = 0; a < sandbox_policy_count; a++) {
 		const struct policy_group *group = &sandbox_policy[a];
 		reasons += group->reason && *group->reason && group->title && group->count;
-		for (size_t i = 0; i < group->count; i++) {
-			beyond += group->calls[i].number >= 512;
+		for (size_t i = 0; i < group->count; i++)
 			for (size_t b = a; b < sandbox_policy_count; b++)
 				for (size_t j = 0; j < sandbox_policy[b].count; j++)
 					if (clash(group, i, &sandbox_policy[b], j) && ++clashes)
 						printf("# %s: %s and %s\n", group->calls[i].name, group->title,
 						       sandbox_policy[b].title);
-		}
 	}
 	is_int(clashes, 0, "no call is both tested and untested, or both allowed and refused, for one kind");
 	is_int(reasons, (long long)sandbox_policy_count, "every group has a title, a reason and calls");
-	is_int(beyond, 0, "every number fits the second filter");
 }
 
 static double now_us(void)
@@ -496,18 +579,23 @@ static int time_entry(void)
 	return rc ? ODD : 0;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
 static void report_times(void)
 {
 	const char *const names[] = {"python", "native", "host"};
 
 	for (int i = 0; i < 5; i++) {
-		int best = 1 << 30;
+		int times[TIMED_RUNS];
 		timed_kind = (enum worker_kind)(i / 2), timed_gpu = i % 2 || i == 4;
-		for (int run = 0; run < 20; run++)
-			if (in_child(time_entry) == 0 && seen->failed_errno < best)
-				best = seen->failed_errno;
-		printf("# sandbox_enter, %s %s: %d us (best of 20)\n", names[timed_kind], timed_gpu ? "gpu" : "cpu",
-		       best);
+		for (int run = 0; run < TIMED_RUNS; run++)
+			times[run] = in_child(time_entry) == 0 ? seen->failed_errno : 1 << 30;
+		qsort(times, TIMED_RUNS, sizeof times[0], by_value);
+		printf("# sandbox_enter, %s %s: %d us at best, %d in the median (of %d)\n", names[timed_kind],
+		       timed_gpu ? "gpu" : "cpu", times[0], times[TIMED_RUNS / 2], TIMED_RUNS);
 	}
 }
 
@@ -545,6 +633,7 @@ int main(int argc, char *argv[])
 		test_task_descriptor();
 	else
 		ok(true, "dropped caches # SKIP needs root and Landlock");
+	test_devices();
 	is_int(in_child(check_limits), 0,
 	       "limits are lowered, never raised; the kernel tells of filter and no_new_privs");
 	is_int(in_child(call_abort), 300 + SIGABRT, "abort() ends in SIGABRT");
