@@ -10,13 +10,17 @@ base=$(mktemp -d -p "${2:-${TMPDIR:-/tmp}}" kd-clean.XXXXXX)
 trap 'rm -rf --one-file-system "$base"' EXIT
 root=$base/root
 
+# This machine's own sources, security updates included, for that suite.
 # shellcheck disable=SC2016 # apt's own variables
-mirror=$(apt-get indextargets --format '$(ORIGIN):$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
-	awk '$1 == "Debian:Debian" { print $2; exit }')
+apt-get indextargets --format '$(ORIGIN) $(CODENAME) deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+	awk -v suite="$suite" '$1 == "Debian" { host = $2; sub(/-.*/, "", host); sub(host, suite, $5); print $3, $4, $5, $6 }' \
+		>"$base/sources.list"
+mirror=$(awk -v suite="$suite" '$3 == suite { print $2; exit }' "$base/sources.list")
 debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$base/debootstrap.log" || {
 	tail -n 5 "$base/debootstrap.log" >&2
 	exit 1
 }
+cp "$base/sources.list" "$root/etc/apt/sources.list"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 
 mkdir -p "$root/srv/kd-preflight"

@@ -3,7 +3,7 @@
 # else it says what to install. Groups: build (make all), run (a real PyTorch to check), test (make test, ci/).
 set -eu
 
-packages() {
+packages() { # Debian 12 has clang-22 in its security updates
 	case $1 in
 	build) echo binutils clang-19 clang-22 gcc libc6-dev linux-libc-dev lld-19 lld-22 make musl-tools ;;
 	run) echo python3 python3-torch ;;

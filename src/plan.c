@@ -1,6 +1,6 @@
 #include "plan.h"
 
-#include <glob.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,8 +75,8 @@ static void loader_of(const char *path, char loader[PATH_MAX])
 static void choose_loader(struct plan *plan, const struct options *options, const struct workload *workload)
 {
 	plan->loader[0] = '\0';
-	/* The loader opens the native program by its name in /proc. Without /proc the CPU check is started by the kernel; a
-	 * GPU driver could not work there anyway. */
+	/* The loader opens the native program by its name in /proc. Without /proc the CPU check is started by the
+	 * kernel; a GPU driver could not work there anyway. */
 	if (options->device == DEVICE_CPU && access("/proc/self/fd", X_OK) < 0)
 		return;
 	if (plan->interpreter.found)
@@ -88,34 +88,70 @@ static void choose_loader(struct plan *plan, const struct options *options, cons
 			(void)snprintf(plan->loader, sizeof plan->loader, "%s", USUAL_LOADERS[i]);
 }
 
+/* Adds a folder to DIR:DIR where it exists and fits; a name with ':' cannot be told. */
+static void add_folder(char list[PATH_MAX], const char *folder)
+{
+	size_t used = strlen(list), length = strlen(folder);
+
+	if (used + length + 2 > PATH_MAX || strchr(folder, ':') || access(folder, X_OK) < 0)
+		return;
+	(void)snprintf(list + used, PATH_MAX - used, "%s%s", used ? ":" : "", folder);
+}
+
+/* Calls `act` with "FOLDER/NAME" for each entry of FOLDER whose name begins with `prefix`. */
+static void each_entry(const char *folder, const char *prefix, void (*act)(struct plan *, const char *),
+                       struct plan *plan)
+{
+	char path[PATH_MAX];
+	DIR *dir = opendir(folder);
+
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+		    snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < PATH_MAX)
+			act(plan, path);
+	if (dir)
+		(void)closedir(dir);
+}
+
+static void add_sdk(struct plan *plan, const char *package)
+{
+	char folder[PATH_MAX];
+
+	if (snprintf(folder, sizeof folder, "%s/lib", package) < PATH_MAX)
+		add_folder(plan->hip_dirs, folder);
+}
+
+static void add_packages(struct plan *plan, const char *python_folder)
+{
+	static const char *const NAMES[] = {"site-packages", "dist-packages"};
+	char folder[PATH_MAX], torch[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+		if (snprintf(folder, sizeof folder, "%s/%s", python_folder, NAMES[i]) >= PATH_MAX ||
+		    snprintf(torch, sizeof torch, "%s/torch/lib", folder) >= PATH_MAX)
+			continue;
+		add_folder(plan->hip_dirs, torch);
+		each_entry(folder, "_rocm_sdk", add_sdk, plan);
+	}
+}
+
 /* ROCm wheels bring their own runtime: in torch/lib, or in the packages _rocm_sdk_* (FIELD-NOTES 7). The interpreter is
- * not asked, since it would have to run first; its prefix is two steps above argv[0], also in a virtual environment. */
+ * not asked, since it would have to run first; its prefix is two steps above the file that is started, whose link in a
+ * virtual environment is not followed. */
 static void choose_hip_dirs(struct plan *plan)
 {
-	static const char *const BELOW[] = {"torch/lib", "_rocm_sdk*/lib"};
-	char prefix[PATH_MAX], pattern[PATH_MAX + 64];
-	glob_t found = {0};
+	const char *path = plan->interpreter.path;
+	char lib[PATH_MAX + 8] = "";
 
-	plan->hip_dirs[0] = '\0';
-	(void)snprintf(prefix, sizeof prefix, "%s", plan->interpreter.argv0);
-	for (int i = 0; i < 2; i++)
-		if (strrchr(prefix, '/'))
-			*strrchr(prefix, '/') = '\0';
-	if (!plan->interpreter.found || plan->interpreter.argv0[0] != '/')
+	if (!plan->interpreter.found || (path[0] != '/' && !getcwd(lib, PATH_MAX / 2)))
 		return;
-	for (size_t i = 0; i < sizeof BELOW / sizeof *BELOW; i++) {
-		(void)snprintf(pattern, sizeof pattern, "%s/lib/python3*/*-packages/%s", prefix, BELOW[i]);
-		(void)glob(pattern, found.gl_pathc ? GLOB_APPEND : 0, NULL, &found);
-	}
-	size_t used = 0;
-	for (size_t i = 0; i < found.gl_pathc; i++) {
-		size_t length = strlen(found.gl_pathv[i]);
-		if (used + length + 2 > sizeof plan->hip_dirs || strchr(found.gl_pathv[i], ':'))
-			continue;
-		used += (size_t)snprintf(plan->hip_dirs + used, sizeof plan->hip_dirs - used, "%s%s", used ? ":" : "",
-		                         found.gl_pathv[i]);
-	}
-	globfree(&found);
+	size_t used = strlen(lib);
+	(void)snprintf(lib + used, PATH_MAX - used, "%s%s", used ? "/" : "", path);
+	for (int i = 0; i < 2; i++)
+		if (strrchr(lib, '/'))
+			*strrchr(lib, '/') = '\0';
+	(void)strcat(lib, "/lib");
+	each_entry(lib, "python3", add_packages, plan);
 }
 
 int plan_make(struct plan *plan, const struct options *options, const struct workload *workload,

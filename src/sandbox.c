@@ -118,6 +118,8 @@ static int load_filter(const struct sandbox_request *request, struct sandbox_sta
 	        .parent_pid = getppid(),
 	        .exec_fd = request->exec_fd,
 	        .exec_path = last,
+	        /* Without arguments it does nothing: EINVAL, or ENOSYS before 5.3. */
+	        .clone3_refused = syscall(SYS_clone3, NULL, 0) < 0 && errno == EPERM,
 	};
 	int rc = sandbox_seccomp_load(&values, step);
 

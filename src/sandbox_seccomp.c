@@ -6,8 +6,14 @@
 
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#ifndef SYS_clone3
+#define SYS_clone3 435 /* Linux 5.3, the same number on every architecture */
+#endif
 
 static uint32_t word_of(unsigned word, const struct sandbox_seccomp *values)
 {
@@ -56,6 +62,24 @@ void sandbox_seccomp_fill(enum sandbox_filter which, const struct sandbox_seccom
 	}
 }
 
+/* Of two filters that answer with an errno the newest has its way (seccomp(2)): our ENOSYS for clone3 would hide the
+ * EPERM of an old container runtime, under which the C library creates no thread (FIELD-NOTES 32). */
+static void keep_clone3_refused(struct sandbox_program *program)
+{
+	static const struct sock_filter FIRST[] = {
+	        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	};
+	const size_t count = sizeof FIRST / sizeof *FIRST;
+
+	if (program->length + count > sizeof program->code / sizeof *program->code)
+		return;
+	memmove(program->code + count, program->code, program->length * sizeof program->code[0]);
+	memcpy(program->code, FIRST, sizeof FIRST);
+	program->length = (unsigned short)(program->length + count);
+}
+
 int sandbox_seccomp_load(const struct sandbox_seccomp *values, const char **step)
 {
 	struct sandbox_program program;
@@ -64,6 +88,8 @@ int sandbox_seccomp_load(const struct sandbox_seccomp *values, const char **step
 	*step = "seccomp";
 	for (unsigned which = 0; which < SANDBOX_FILTERS; which++) {
 		sandbox_seccomp_fill((enum sandbox_filter)which, values, &program);
+		if (which == SANDBOX_ANSWERS && values->clone3_refused)
+			keep_clone3_refused(&program);
 		filter.len = program.length;
 		/* prctl, not seccomp(2), which the first filter refuses and some container runtimes do */
 		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))

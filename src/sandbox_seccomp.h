@@ -11,7 +11,9 @@
 
 /* What the policy's values are in this run. */
 struct sandbox_seccomp {
-	unsigned kind;        /* one POLICY_* kind */
+	bool clone3_refused; /* an outer filter answers EPERM to clone3; so must ours, or the workload meets what we did
+	                        not */
+	unsigned kind;       /* one POLICY_* kind */
 	bool writes_confined; /* Landlock is in force */
 	pid_t own_pid, parent_pid;
 	int exec_fd;

@@ -165,6 +165,17 @@ static struct finding judge(const struct outcome *outcome, int index, int expect
 	return (struct finding){.passed = true, .stage = STAGE_COMPLETE, .extra = HINT_COUNT};
 }
 
+static bool is_worse(const struct finding *one, const struct finding *other)
+{
+	if (one->absent || other->absent)
+		return !one->absent;
+	if (one->passed || other->passed)
+		return !one->passed && other->passed;
+	if (one->wrong_numbers != other->wrong_numbers)
+		return one->wrong_numbers;
+	return one->stage < other->stage;
+}
+
 /* Of several native workers: wrong numbers before all else, then the earliest layer, then the lowest index. */
 static struct finding judge_native(const struct verdict_input *input, const struct outcome **by)
 {
@@ -182,9 +193,7 @@ static struct finding judge_native(const struct verdict_input *input, const stru
 		            : input->device_index == OPTIONS_INDEX_ALL ? i
 		                                                       : input->device_index;
 		struct finding finding = judge(&input->native[i], index, input->expect_devices);
-		bool earlier = worst.absent || worst.passed ||
-		               (!finding.passed && !worst.wrong_numbers && finding.stage < worst.stage);
-		if (finding.absent || (!worst.absent && finding.passed) || !(earlier || finding.wrong_numbers))
+		if (!is_worse(&finding, &worst))
 			continue;
 		worst = finding;
 		*by = &input->native[i];
@@ -277,6 +286,13 @@ static void refine(struct verdict *verdict, const struct finding *native, const 
 	add_hints_of(verdict, by);
 	if (!native->detail.have_error_number || verdict->detail.have_error_number)
 		return;
+	/* PyTorch meets a card that is held or refused only when it first allocates, and then says no more than
+	 * "error". */
+	if (verdict->code == CODE_RUNTIME_ERROR && verdict->stage == STAGE_ALLOCATION &&
+	    native->code == CODE_GPU_UNAVAILABLE) {
+		verdict->code = native->code;
+		verdict->stage = native->stage;
+	}
 	verdict->detail.call = native->detail.call;
 	verdict->detail.error_name = native->detail.error_name;
 	verdict->detail.have_error_number = true;

@@ -97,7 +97,7 @@ no_hint() {
 	[[ $(value hints report.json) != *"\"$1\""* ]] || { echo "hint $1: $(value hints report.json)"; return 1; }
 }
 
-# altered FOLDER: FOLDER/libcuda.so.1 from a copy of the CUDA double's sources in copy/, which a test has changed.
+# copy_double: the CUDA double's sources in copy/, for a test to change; altered FOLDER: FOLDER/libcuda.so.1 made of them.
 copy_double() {
 	mkdir -p copy/tests/doubles
 	cp "$TOP"/tests/doubles/*.[ch] copy/tests/doubles/

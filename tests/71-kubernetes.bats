@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # The manifests of entrypoint/kubernetes: against the schemas of Kubernetes (kubernetes-validate), against the restricted
 # Pod Security profile (the rules of 1.37, below), and played by podman kube play where podman knows the kind. Played
-# with two changes, which are emulation: images that have the double in them, and, since podman has no termination log, a file
-# mounted in its place.
+# with changes that stand for what is not here: images that have the double in them; for the kubelet, the values of fieldRef and
+# $(NAME) in arguments, a file mounted as termination log, a claim's owner (fsGroup).
 
 # shellcheck disable=SC2030,SC2031 # each test has its own `status`
 
@@ -143,20 +143,21 @@ change() {
 as_pod() {
 	: >log && chmod 666 log
 	change "$1" "
-pod['spec'].pop('nodeSelector', 0)
 pod.setdefault('metadata', {}).setdefault('name', 'x')
+${2:-}
+pod['spec'].pop('nodeSelector', 0)
 pod['metadata'].setdefault('annotations', {})['io.podman.annotations.init.container.type'] = 'always'
 for c in pod['spec'].get('initContainers', []) + pod['spec']['containers']:
     if 'kd-preflight' in c['image']:
         c['image'] = c['image'].split(':')[0] + ':double'
     for e in c.get('env', []):
-        if e.get('valueFrom', {}).get('fieldRef', {}).get('fieldPath') == 'spec.nodeName':
-            e.pop('valueFrom')
-            e['value'] = 'node-1'
+        if 'valueFrom' in e:
+            value = {'spec.nodeName': 'node-1', 'metadata.name': pod['metadata']['name']}[e.pop('valueFrom')['fieldRef']['fieldPath']]
+            c['args'] = [a.replace('\$(%s)' % e['name'], value) for a in c['args']]
+            e['value'] = value
 first.setdefault('volumeMounts', []).append({'name': 'log', 'mountPath': '/dev/termination-log'})
 pod['spec'].setdefault('volumes', []).append({'name': 'log', 'hostPath': {'path': '$T/log', 'type': 'File'}})
-d = dict(pod, apiVersion='v1', kind='Pod')
-${2:-}" >pod.yaml
+d = dict(pod, apiVersion='v1', kind='Pod')" >pod.yaml
 }
 
 fault() { # SPEC: for as_pod
@@ -345,6 +346,8 @@ claim() {
 	play "$MANIFESTS/reports-pvc.yaml"
 	is 0 "$status"
 	CLAIM=$("$PODMAN" volume inspect kd-preflight-reports --format '{{.Mountpoint}}')
+	# podman gives a volume to the user of the first container that mounts it, which is the pod's own one.
+	"$PODMAN" run --rm --network none -v kd-preflight-reports:/x localhost/kd-preflight-init:double --version >/dev/null
 	chown 65532:65532 "$CLAIM"
 }
 

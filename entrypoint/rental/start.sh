@@ -42,7 +42,7 @@ if [ -n "${ACCESS:-}" ]; then
 	access=$!
 fi
 
-mkdir -p "$REPORT_DIR"
+mkdir -p "$REPORT_DIR" || true # else kd-preflight says 12, and the machine stays reachable all the same
 report=$REPORT_DIR/$(date -u +%Y%m%dT%H%M%SZ)-$$.json
 kd-preflight --output "$report" -- "$@" &
 check=$!
@@ -50,8 +50,13 @@ status=0
 wait "$check" || status=$?
 check=''
 
-# The report tells a check that failed from a workload that did: it says GPU_CHECK_PASSED before a workload starts.
-if grep -q '"code":[[:space:]]*"GPU_CHECK_PASSED"' "$report" 2>/dev/null; then
+# The report tells a check that failed from a workload that did: "starting" is true in it before a workload starts. (Not "code",
+# which each single device has, too.)
+case $(cat "$report" 2>/dev/null) in
+*'"starting":true'* | *'"starting":'[[:space:]]'true'*) started=1 ;;
+*) started=0 ;;
+esac
+if [ "$started" -eq 1 ]; then
 	echo "start.sh: the workload ended with $status" >&2
 	[ "${LEAVE:-0}" -ne 1 ] || { [ -z "$access" ] || kill -TERM "$access" 2>/dev/null || true; exit "$status"; }
 else

@@ -32,6 +32,7 @@ B = [[2.0, 0.0], [1.0, 2.0]]
 NOT_A_NUMBER = float('nan')
 INFINITY_BITS = '7f800000'
 MEMORY_ALLOCATION = 2    # cudaErrorMemoryAllocation, hipErrorOutOfMemory
+DEVICES_UNAVAILABLE = 46  # cudaErrorDevicesUnavailable: held by another process, exclusive mode
 NO_KERNEL_IMAGE = 209    # cudaErrorNoKernelImageForDevice, hipErrorNoBinaryForGpu
 
 
@@ -370,6 +371,8 @@ class Run(object):
                 hints.append('wheel-lacks-architecture')
         if self.during:
             say('during', self.during)
+        if error_code(error) == DEVICES_UNAVAILABLE:
+            fail('GPU_UNAVAILABLE', call, error, hints=['exclusive-mode'])
         fail('OUT_OF_MEMORY' if is_out_of_memory(error) else 'RUNTIME_ERROR', call, error, hints=hints)
 
     def make(self, rows, requires_grad):

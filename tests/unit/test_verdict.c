@@ -371,6 +371,29 @@ static void test_devices(void)
 	ok(verdict_decide(&torch).code == CODE_GPU_CHECK_PASSED, "torch under MIG counts 0 and computes: one device");
 }
 
+static void test_refinement(void)
+{
+	static struct sample python, native;
+
+	make(&python, WORKER_PYTHON, SHAPE_RUNTIME_ERROR, 0);
+	make(&native, WORKER_NATIVE, SHAPE_GPU_UNAVAILABLE, 0);
+	native.result.have_error_number = true;
+	native.result.error_number = 46;
+	struct verdict_input input = {.torch_rule = TORCH_REQUIRED,
+	                              .expect_devices = -1,
+	                              .has_loader = true,
+	                              .python = &python.outcome,
+	                              .native = &native.outcome,
+	                              .native_count = 1};
+	struct verdict verdict = verdict_decide(&input);
+	ok(verdict.code == CODE_GPU_UNAVAILABLE && verdict.stage == STAGE_DEVICE && verdict.detail.error_number == 46,
+	   "a bare error of torch's first allocation is the driver's: the card is held");
+	python.result.have_error_number = true;
+	python.result.error_number = 214;
+	verdict = verdict_decide(&input);
+	ok(verdict.code == CODE_RUNTIME_ERROR && verdict.detail.error_number == 214, "torch's own number stays");
+}
+
 static void test_loader(void)
 {
 	struct verdict_input input = {.python = &absent, .expect_devices = -1};
@@ -389,6 +412,7 @@ int main(void)
 	test_space();
 	test_stages();
 	test_devices();
+	test_refinement();
 	test_loader();
 	return done();
 }
