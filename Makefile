@@ -280,6 +280,21 @@ build/unit/test_doubles: tests/unit/test_doubles.c tests/unit/tap.h kernels/chec
 format: ## let clang-format lay out the C sources
 	@clang-format -i $(wildcard src/*.[ch] src/worker/*.[ch] kernels/*.[ch] tests/*/*.[ch])
 
+# --- targets beside CI's: they fetch several GB
+
+.PHONY: real-drivers
+real-drivers: all build/kernels/check.ptx ## run against the real driver libraries of Debian's suites, without a card
+	@tests/63-real-drivers.sh
+	@tests/rigs/ptx-jit.sh build/kernels/check.ptx
+
+.PHONY: hip-model
+hip-model: build/kernels/images.h ## run the AMD code objects through the real HIP 7 runtime on a modelled device
+	@tests/rigs/hip-model.sh
+
+.PHONY: cuda-wheel
+cuda-wheel: all ## run against PyTorch's own CUDA wheel, without a card
+	@tests/rigs/cuda-wheel.sh
+
 .PHONY: lint
 lint: $(LIBS) build/kernels/images.h build/sandbox/filters.h ## run the checks of ci/lint.sh
 	@tests/run.sh ci/lint.sh

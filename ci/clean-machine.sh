@@ -28,6 +28,7 @@ mkdir -p "$root/srv/kd-preflight"
 
 cat >"$base/inside" <<'EOF'
 mount --make-rprivate /
+mount --bind "$1" "$1" # a root is a mount point: tests that make namespaces of their own rely on it
 mount -t proc proc "$1/proc"
 mount -t sysfs -o ro sysfs "$1/sys"
 mount --rbind /dev "$1/dev"

@@ -7,8 +7,9 @@ packages() { # Debian 12 has clang-22 in its security updates
 	case $1 in
 	build) echo binutils clang-19 clang-22 gcc libc6-dev linux-libc-dev lld-19 lld-22 make musl-tools ;;
 	run) echo python3 python3-torch ;;
-	test) echo bats btrfs-progs clang clang-format clang-tidy cppcheck e2fsprogs git hyperfine mount procps \
-		python3-jsonschema python3-torch shellcheck strace util-linux valgrind xfsprogs ;;
+	test) echo bats btrfs-progs buildah catatonit clang clang-format clang-tidy cppcheck e2fsprogs git hyperfine man-db \
+		mmdebstrap mount munge podman procps python3-jsonschema python3-torch runc shellcheck slurm-client slurmctld \
+		slurmd strace util-linux valgrind xfsprogs ;;
 	*) echo "deps: unknown group '$1' (build, run, test)" >&2 && return 2 ;;
 	esac
 }

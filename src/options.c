@@ -336,7 +336,8 @@ static void parse_environment(struct parse *parse, char *const envp[])
 /* Reads one option at argv[i]; returns how many arguments it took. */
 static int parse_option(struct parse *parse, char *const argv[], int i)
 {
-	const char *name = argv[i] + 2, *equals = strchr(name, '=');
+	const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : ""; /* "-" ends before the third character */
+	const char *equals = strchr(name, '=');
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
 	char shown[64], quoted[80];
 	int id = 0;
@@ -344,7 +345,7 @@ static int parse_option(struct parse *parse, char *const argv[], int i)
 	while (id < OPTION_COUNT &&
 	       !(strlen(OPTIONS[id].name) == length && strncmp(OPTIONS[id].name, name, length) == 0))
 		id++;
-	if (strncmp(argv[i], "--", 2) != 0 || id == OPTION_COUNT) {
+	if (id == OPTION_COUNT) {
 		quote(argv[i], quoted, sizeof quoted);
 		refuse(parse, "%s: unknown option: see --help; put -- before PROGRAM", quoted);
 		return 1;

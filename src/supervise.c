@@ -398,7 +398,7 @@ static void reap_orphans(const struct supervision *s)
 			ours |= info.si_pid == s->native[i]->pid;
 		if (ours)
 			return;
-		(void)waitid(P_PID, (id_t)info.si_pid, NULL, WEXITED | WNOHANG);
+		(void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
 	}
 }
 

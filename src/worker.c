@@ -363,7 +363,8 @@ void worker_reap(struct worker *worker, int64_t patience_ms)
 	if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == worker->pid) {
 		(void)kill(-worker->pid, SIGKILL);
 		drain(worker);
-		if (waitid(P_PID, (id_t)worker->pid, NULL, WEXITED | WNOHANG) < 0 && errno != ECHILD)
+		siginfo_t again; /* a null pointer is Linux's own liberty (waitid(2)) */
+		if (waitid(P_PID, (id_t)worker->pid, &again, WEXITED | WNOHANG) < 0 && errno != ECHILD)
 			return; /* not reaped: again at the next look */
 		fill_outcome(worker, &info);
 		finish(worker);

@@ -149,7 +149,7 @@ daemon_case() { # LAUNCHER...
 	need_root
 	evil torch <<<'import time; time.sleep(3)'
 	unshare --pid --fork --mount-proc --kill-child "$KD" --python "$PYTHON" -- /bin/true >out 2>err 3>&- &
-	local outer=$! first= tries
+	local outer=$! first='' tries
 	for tries in {1..50}; do
 		first=$(pgrep -P "$outer" || true)
 		[[ -z $first || ! -e /proc/$first/root/proc/1/exe || $(readlink "/proc/$first/exe") != "$KD" ]] || break

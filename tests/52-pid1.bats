@@ -7,6 +7,7 @@
 load helper
 
 INIT=$TOP/build/programs/signal-init
+variables=() # for the program alone: a hostile PYTHONPATH is not for what looks at its report
 LIMIT_MS=2000 # the contract says at once; this leaves room for a machine that is busy with other tests
 
 setup_file() {
@@ -27,7 +28,7 @@ stopped() {
 	shift
 	number=$(number_of "$name")
 	report=r-$RANDOM$RANDOM.json
-	timeout 60 "$INIT" "$number" "$delay" "${ready[@]}" -- "$KD" --termination-log "$T/log" --output "$report" "$@" \
+	timeout 60 env "${variables[@]}" "$INIT" "$number" "$delay" "${ready[@]}" -- "$KD" --termination-log "$T/log" --output "$report" "$@" \
 		>ended 2>err || { cat err; return 1; }
 	read -r status took _ < <(tail -n 1 ended)
 	is $((128 + number)) "$status" "exit status of $name at $delay ms" || return 1
@@ -91,9 +92,11 @@ in_stage() { # STAGE ARG...
 	local stage word
 	mkdir site
 	printf 'import time\ntime.sleep(60)\n' >site/sitecustomize.py
-	PYTHONPATH=$T/site:$STUBS in_stage interpreter --python "$PYTHON" -- "$T/workload"
+	variables=(PYTHONPATH="$T/site:$STUBS")
+	in_stage interpreter --python "$PYTHON" -- "$T/workload"
 	while read -r stage word; do
-		PYTHONPATH=$STUBS KD_STUB=$word in_stage "$stage" --python "$PYTHON" -- "$T/workload"
+		variables=(PYTHONPATH="$STUBS" KD_STUB="$word")
+		in_stage "$stage" --python "$PYTHON" -- "$T/workload"
 	done <<-'E'
 		import hang-import
 		device hang-device
@@ -131,12 +134,12 @@ in_stage() { # STAGE ARG...
 @test "nohup's ignored HUP stays ignored; TERM still stops" {
 	export PYTHONPATH=$STUBS KD_STUB=hang-import
 	"$TOP/build/programs/start-with" ignore=1 -- "$INIT" 1 300 -- "$KD" --timeout 5 --output r.json -- "$PYTHON" x.py >ended 2>err
-	read -r status took _ <ended
+	read -r status took _ < <(tail -n 1 ended)
 	is 10 "$status" 'exit status'
 	is '"TIMEOUT"' "$(value code r.json)"
 	[[ $took -ge 4000 ]]
 	"$TOP/build/programs/start-with" ignore=1 -- "$INIT" 15 300 -- "$KD" --timeout 5 --output r2.json -- "$PYTHON" x.py >ended 2>err
-	read -r status took _ <ended
+	read -r status took _ < <(tail -n 1 ended)
 	is 143 "$status" 'exit status'
 }
 
@@ -150,7 +153,7 @@ in_stage() { # STAGE ARG...
 		# The wait for a handler is given up after 5 s where there is none; the check is over then.
 		timeout 60 unshare --pid --fork --mount-proc --kill-child "$KD" --output "r$number.json" --python "$PYTHON" -- "$T/workload" \
 			>out 2>err 3>&- &
-		local outer=$! inner=
+		local outer=$! inner=''
 		until [[ -n $inner ]]; do
 			inner=$(pgrep -f "^$KD --output r$number.json" | tail -n 1 || true)
 			kill -0 "$outer"
@@ -196,7 +199,7 @@ in_stage() { # STAGE ARG...
 		time.sleep(30)
 	E
 	timeout 60 "$INIT" 15 0 "ready=$T/ready" -- "$KD" --output r.json -- "$PYTHON" program.py >ended 2>err
-	read -r status took _ <ended
+	read -r status took _ < <(tail -n 1 ended)
 	is 7 "$status" 'exit status'
 	is '"GPU_CHECK_PASSED"' "$(value code r.json)"
 }

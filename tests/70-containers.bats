@@ -86,7 +86,7 @@ reports() {
 }
 
 @test "two builds of one tree are one image, and the size of each is printed" {
-	printf '#!/bin/sh\n[ "$1" != build ] || { shift; set -- build --no-cache "$@"; }\nexec %s "$@"\n' "$PODMAN" >engine
+	printf '#!/bin/sh\n[ "$1" != build ] || { shift; set -- build --no-cache "$@"; }\nexec "%s" "$@"\n' "$PODMAN" >engine
 	chmod +x engine
 	cd "$TOP"
 	cp "$KD" "$T/kd"
@@ -107,11 +107,11 @@ reports() {
 
 @test "buildah builds, too; a missing base, an unknown image and a missing builder are told" {
 	cd "$TOP"
-	ENGINE=$CONTAINERS/buildah TAG=buildah images/build.sh kd-preflight | grep -qE '^localhost/kd-preflight:buildah +[0-9.]+ [KM]B'
+	PATH=$CONTAINERS:$PATH ENGINE=buildah TAG=buildah images/build.sh kd-preflight | grep -qE '^localhost/kd-preflight:buildah +[0-9.]+ [KM]B'
 	"$PODMAN" rmi localhost/kd-preflight:buildah >/dev/null
-	run -2 env ENGINE="$PODMAN" images/build.sh pytorch
+	run -2 env PATH="$CONTAINERS:$PATH" ENGINE=podman images/build.sh pytorch
 	[[ $output == *'no base'* ]]
-	run -2 env ENGINE="$PODMAN" images/build.sh gpu
+	run -2 env PATH="$CONTAINERS:$PATH" ENGINE=podman images/build.sh gpu
 	[[ $output == *'gpu: no such image'* ]]
 }
 
@@ -247,6 +247,41 @@ reports() {
 	[[ ! -s log ]]
 }
 
+# A character device with the owner and mode of AMD's stands for it; the HIP double for the driver.
+@test "AMD: without the group of the device node refused, with a hint; with the groups of amd.yaml passed" {
+	mknod -m 0660 kfd c 1 3
+	chgrp 109 kfd
+	local amd=(-v "$TOP/build/doubles/hip:/opt/hip:ro" -e LD_LIBRARY_PATH=/opt/hip --device "$T/kfd:/dev/kfd")
+	container "${amd[@]}" -e KD_DOUBLE_FAULT=hipInit=error:100 "localhost/kd-preflight-init:$VERSION"
+	expect 6 GPU_UNAVAILABLE device out
+	has_hint device-node-group
+	local groups=()
+	mapfile -t groups < <(sed -n 's/.*supplementalGroups: \[\(.*\)\]/\1/p' "$TOP/entrypoint/kubernetes/amd.yaml" | tr -d ' ' | tr , '\n')
+	is 2 "${#groups[@]}"
+	container "${amd[@]}" "${groups[@]/#/--group-add=}" "localhost/kd-preflight-init:$VERSION"
+	expect 0 GPU_CHECK_PASSED complete out
+	is '"hip"' "$(value driver.backend)"
+	# Control: the same failure, in the group, has no such hint.
+	container "${amd[@]}" "${groups[@]/#/--group-add=}" -e KD_DOUBLE_FAULT=hipInit=error:100 "localhost/kd-preflight-init:$VERSION"
+	is 6 "$status"
+	run -1 has_hint device-node-group
+}
+
+@test "the distribution image mounted into a foreign one, as image-volume.yaml does" {
+	mkdir app && cp "$TOP/images/train.py" app/
+	local command=() mounted=(--mount "type=image,source=localhost/kd-preflight:$VERSION,destination=/kd-preflight")
+	mapfile -t command < <(sed -n 's/.*command: \[\(.*\)\]/\1/p' "$TOP/entrypoint/kubernetes/image-volume.yaml" | tr -d ' "' | tr , '\n')
+	reports
+	container "${mounted[@]}" -v "$T/app:/app:ro" -v "$T/reports:/reports" localhost/kd-test-python:double "${command[@]}"
+	is 0 "$status"
+	grep -q 'train: 100 steps done' out
+	valid reports/*.json
+	container "${mounted[@]}" -v "$T/app:/app:ro" -v "$T/reports:/reports" -e KD_DOUBLE_FAULT=cuLaunchKernel=zeros \
+		localhost/kd-test-python:double "${command[@]}"
+	is 8 "$status"
+	[[ ! -s out ]]
+}
+
 @test "podman stop during the native check: 143 at once, the report says INTERRUPTED" {
 	reports
 	started a -v "$T/reports:/reports" -e KD_DOUBLE_FAULT=cuInit=hang localhost/kd-preflight-init:double \
@@ -255,7 +290,9 @@ reports() {
 	stopped a
 	is 143 "$status"
 	((took_s <= 5))
-	expect 143 INTERRUPTED device out
+	valid out
+	is '"INTERRUPTED"' "$(value code)"
+	is '"SIGTERM"' "$(value detail.signal)"
 	valid reports/*.json
 }
 

@@ -30,12 +30,12 @@ setup_file() {
 	for script in prolog health-check task-prolog; do
 		cat >"$S/$script" <<-P
 			#!/bin/sh
-			export KD=$top/build/kd-preflight KD_REPORTS=$S/reports/ LD_LIBRARY_PATH=$top/build/doubles/cuda
+			export KD='$top/build/kd-preflight' KD_REPORTS=$S/reports/ LD_LIBRARY_PATH='$top/build/doubles/cuda'
 			export KD_DOUBLE_DEVICES=2 KD_DOUBLE_FAULT=\$(cat $FAULT$([[ $script != health-check ]] || echo .health))
 			[ -n "\$KD_DOUBLE_FAULT" ] || unset KD_DOUBLE_FAULT
 			echo "\${SLURM_JOB_GPUS-}" >>$S/$script.ran
 			export SLURM_CONF=$SLURM_CONF # not in a HealthCheckProgram's environment
-			exec $top/entrypoint/slurm/$script.sh
+			exec '$top/entrypoint/slurm/$script.sh'
 		P
 		chmod +x "$S/$script"
 	done
@@ -214,7 +214,7 @@ job() {
 	is 1 "$(grep -c 'GPU_CHECK_PASSED' out)"
 	is 2 "$(grep -c 'the job ran' out)"
 
-	printf '#!/bin/sh\nexport KD_DOUBLE_FAULT=cuLaunchKernel=zeros LD_LIBRARY_PATH=%s KD=%s\nexec %s\n' \
+	printf '#!/bin/sh\nexport KD_DOUBLE_FAULT=cuLaunchKernel=zeros LD_LIBRARY_PATH="%s" KD="%s"\nexec "%s"\n' \
 		"$TOP/build/doubles/cuda" "$KD" "$TOP/entrypoint/slurm/task-prolog.sh" >bad-prolog
 	chmod +x bad-prolog
 	job --gres=gpu:1 --task-prolog="$T/bad-prolog" sh -c 'echo the job ran'

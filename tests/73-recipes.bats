@@ -261,7 +261,7 @@ expect_report() {
 	mkdir bin && ln -s "$KD" bin/kd-preflight
 	printf 'import os\nopen("rank-" + os.environ["LOCAL_RANK"], "w")\n' >train.py
 	# torchrun itself is the real PyTorch; the ranks' is the stub, since no card is here.
-	printf '#!/bin/sh\nexport PYTHONPATH=%s\nexec sh %s "$@"\n' "$STUBS" "$ENTRY/docker/rank.sh" >rank
+	printf '#!/bin/sh\nexport PYTHONPATH="%s"\nexec sh "%s" "$@"\n' "$STUBS" "$ENTRY/docker/rank.sh" >rank
 	chmod +x rank
 	# Where the output goes, rank by rank: torchrun 1.13 cannot read its own default under Python 3.11.
 	local launch=(timeout 90 torchrun --standalone --nproc_per_node=2 --redirects='0:1,1:1' --tee='0:1,1:1' --no_python ./rank train.py)
@@ -301,7 +301,7 @@ shim_docker() {
 		    shift
 		done
 		[[ \$command != create ]] || arguments=(--name kd-create-\$\$ "\${arguments[@]}")
-		exec $PODMAN "\$command" "\${arguments[@]}"
+		exec "$PODMAN" "\$command" "\${arguments[@]}"
 	S
 	chmod +x bin/docker
 }

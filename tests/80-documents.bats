@@ -19,7 +19,7 @@ codes() { "$KD" --list-codes | awk '{ print $2 }' | sort; }
 	diff <(codes) <("$PYTHON" -c 'import json,sys; print(*sorted(json.load(open(sys.argv[1]))["$defs"]["code"]["enum"]), sep="\n")' "$TOP/src/report.schema.json")
 	local code exit
 	while read -r exit code _; do
-		grep -qE "^\| \`$code\` \| $exit[ ,]" "$TOP/README.md" || { echo "README: $code $exit"; return 1; }
+		grep -qF "| \`$code\` | $exit" "$TOP/README.md" || { echo "README: $code $exit"; return 1; }
 		grep -q "$code" "$MAN" || { echo "man page: $code"; return 1; }
 	done < <("$KD" --list-codes)
 }

@@ -86,8 +86,8 @@ derived() {
 }
 
 derived localhost/kd-test-python tests/stubs 'FROM localhost/kd-test-stubless' 'COPY torch /usr/lib/python3/dist-packages/torch'
-ENGINE=$podman BASE_INIT=localhost/kd-test-minimal BASE_PYTORCH=localhost/kd-test-python BASE_CPU_CI=localhost/kd-test-python \
-	images/build.sh >"$here/sizes"
+PATH=$here:$PATH ENGINE=podman BASE_INIT=localhost/kd-test-minimal BASE_PYTORCH=localhost/kd-test-python \
+	BASE_CPU_CI=localhost/kd-test-python images/build.sh >"$here/sizes"
 
 with_double=('COPY cuda/libcuda.so.1 /opt/double/libcuda.so.1' 'ENV LD_LIBRARY_PATH=/opt/double')
 version=$(build/kd-preflight --version | sed 's/.* //')

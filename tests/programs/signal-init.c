@@ -1,8 +1,8 @@
-/* signal-init SIGNAL MS|never [ready=FILE] -- PROGRAM ARG...: starts PROGRAM as PID 1 of a new pid namespace with a /proc
- * of its own, sends it SIGNAL that many milliseconds after its handlers stand (or after FILE appears), and prints its exit
- * status as a shell would tell it, the milliseconds from the signal to its end, and those from its exec to its handlers.
- * The kernel drops a signal for PID 1 that comes before there is a handler (pid_namespaces(7)): no program can help that,
- * so the clock starts at the handlers. Needs root. */
+/* signal-init SIGNAL MS|never [ready=FILE] -- PROGRAM ARG...: starts PROGRAM as PID 1 of a new pid namespace with a
+ * /proc of its own, sends it SIGNAL that many milliseconds after its handlers stand (or after FILE appears), and prints
+ * on a last line its exit status as a shell would tell it, the milliseconds from the signal to its end, and those from
+ * its exec to its handlers. The kernel drops a signal for PID 1 that comes before there is a handler
+ * (pid_namespaces(7)): no program can help that, so the clock starts at the handlers. Needs root. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -90,7 +90,7 @@ int main(int argc, char *argv[])
 		(void)kill(pid, number);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	printf("%d %lld %lld.%03lld\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+	printf("\n%d %lld %lld.%03lld\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
 	       (now_us() - sent_us) / 1000, (handled_us - start_us) / 1000, (handled_us - start_us) % 1000);
 	return 0;
 }
