@@ -280,6 +280,10 @@ build/unit/test_doubles: tests/unit/test_doubles.c tests/unit/tap.h kernels/chec
 format: ## let clang-format lay out the C sources
 	@clang-format -i $(wildcard src/*.[ch] src/worker/*.[ch] kernels/*.[ch] tests/*/*.[ch])
 
+.PHONY: images
+images: all ## build the container images, print their sizes (ENGINE, BASE_INIT, BASE_PYTORCH, BASE_CPU_CI)
+	@images/build.sh
+
 # --- targets beside CI's: they fetch several GB
 
 .PHONY: real-drivers

@@ -8,7 +8,7 @@ packages() { # Debian 12 has clang-22 in its security updates
 	build) echo binutils clang-19 clang-22 gcc libc6-dev linux-libc-dev lld-19 lld-22 make musl-tools ;;
 	run) echo python3 python3-torch ;;
 	test) echo bats btrfs-progs buildah catatonit clang clang-format clang-tidy cppcheck e2fsprogs git hyperfine man-db \
-		mmdebstrap mount munge podman procps python3-jsonschema python3-torch runc shellcheck slurm-client slurmctld \
+		mmdebstrap mount munge podman procps python3-jsonschema python3-torch python3-venv runc shellcheck slurm-client slurmctld \
 		slurmd strace util-linux valgrind xfsprogs ;;
 	*) echo "deps: unknown group '$1' (build, run, test)" >&2 && return 2 ;;
 	esac
@@ -26,13 +26,23 @@ missing=''
 for package in $wanted; do
 	installed "$package" || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
-
-if [ "$(id -u)" -ne 0 ]; then
+if [ -n "$missing" ] && [ "$(id -u)" -ne 0 ]; then
 	echo "deps: missing here; as root: apt-get install --no-install-recommends$missing" >&2
 	exit 1
 fi
-export DEBIAN_FRONTEND=noninteractive
-apt-get -qq -o Acquire::Retries=3 update
-# shellcheck disable=SC2086 # a list of words
-apt-get -qq -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install --no-install-recommends $missing >/dev/null
+if [ -n "$missing" ]; then
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get -qq -o Acquire::Retries=3 update
+	# shellcheck disable=SC2086 # a list of words
+	apt-get -qq -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install --no-install-recommends $missing >/dev/null
+fi
+
+# The schemas of Kubernetes, for the manifests; a Python package, so in a virtual environment of its own.
+case " $* " in *' test '*)
+	venv=build/containers/venv
+	"$venv/bin/python" -c 'import kubernetes_validate' 2>/dev/null || {
+		/usr/bin/python3 -m venv "$venv"
+		"$venv/bin/python" -m pip install --quiet --disable-pip-version-check kubernetes-validate==1.37.0
+	}
+	;;
+esac

@@ -257,8 +257,6 @@ static void tell(struct run *run)
 	char *text = report_text(&facts, !json);
 	int fd = run->options.program ? STDERR_FILENO : STDOUT_FILENO;
 	int status = text ? terminal_write(fd, text, strlen(text)) : -ENOMEM;
-	if (status == 0)
-		status = json ? terminal_write(fd, "\n", 1) : 0;
 	if (status < 0)
 		terminal_line("unable to print the report: %s", strerror(-status));
 	free(text);

@@ -380,11 +380,14 @@ char *report_text(const struct report_facts *facts, bool indented)
 	(void)cJSON_AddBoolToObject(workload, "starting", facts->workload_starting);
 	char *text = indented ? cJSON_Print(report) : cJSON_PrintUnformatted(report);
 	cJSON_Delete(report);
-	if (memory_ran_out) {
+	size_t length = text ? strlen(text) : 0;
+	char *ended = text && !memory_ran_out ? realloc(text, length + 2) : NULL;
+	if (!ended) {
 		free(text);
-		text = NULL;
+		return NULL;
 	}
-	return text;
+	memcpy(ended + length, "\n", 2);
+	return ended;
 }
 
 size_t report_termination_line(const struct report_facts *facts, char *line, size_t size)

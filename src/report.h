@@ -22,7 +22,7 @@ struct report_facts {
 	bool workload_given, workload_starting;
 };
 
-/* The report as text: indented with a final newline, or on one line without. malloc'd, the caller frees; NULL without
+/* The report as text, indented or on one line, with a final newline. malloc'd, the caller frees; NULL without
  * memory. */
 char *report_text(const struct report_facts *facts, bool indented);
 

@@ -38,7 +38,8 @@ void scratch_create(struct scratch *scratch, char *const envp[])
 	scratch->path[0] = '\0';
 }
 
-/* The worker may have taken our rights on a directory of its own; of a link that stands in its place nothing changes. */
+/* The worker may have taken our rights on a directory of its own; of a link that stands in its place nothing changes.
+ */
 static int open_directory(int dir_fd, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;

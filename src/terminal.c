@@ -100,7 +100,8 @@ static enum message rung_state(const struct verdict *verdict, enum rung rung)
 	if (code_is_pass(verdict->code) || verdict->code == CODE_OUTPUT_WRITE_FAILED ||
 	    verdict->stage > RUNGS[rung].last)
 		return MESSAGE_OK;
-	return verdict->stage < first ? MESSAGE_NOT_REACHED : MESSAGE_FAILED;
+	/* A check that a signal stopped found no fault in the layer it was at. */
+	return verdict->stage < first || verdict->code == CODE_INTERRUPTED ? MESSAGE_NOT_REACHED : MESSAGE_FAILED;
 }
 
 /* What is known of a rung, in the field's own words. */

@@ -31,7 +31,6 @@ check() { kd --device cpu --framework none "$@"; }
 	for target in file link dangling fifo /dev/null /dev/stdout; do
 		check --output "$target"
 		expect 12 OUTPUT_WRITE_FAILED output
-		is 0 "$(wc -l <<<"$(value duration_ms)" | grep -c 2)"
 	done
 	is precious "$(<file)"
 	[[ ! -e nowhere && -L dangling ]]
@@ -90,7 +89,7 @@ check() { kd --device cpu --framework none "$@"; }
 	status=0
 	bash -c 'ulimit -f 1; exec "$@"' - "$KD" --python "$PYTHON" --output r.json >/dev/null 2>err || status=$?
 	is 12 "$status"
-	is 0 "$(ls -A | grep -c json)"
+	is '' "$(compgen -G '*json*' || true)"
 	grep -q 'OUTPUT_WRITE_FAILED (exit 12)' err
 }
 
@@ -106,7 +105,7 @@ check() { kd --device cpu --framework none "$@"; }
 		valid race.json
 		rm race.json
 	done
-	is 0 "$(ls -A | grep -c '\.tmp$')" 'temporary files'
+	is '' "$(compgen -G '.*.tmp' || true)" 'temporary files'
 }
 
 @test "each way of writing: O_TMPFILE without /proc's link, named temporary with link, with rename, the last" {
@@ -127,7 +126,7 @@ check() { kd --device cpu --framework none "$@"; }
 	"$without" linkat=1 renameat2=22 -- "$KD" --sandbox best-effort --device cpu --framework none --output last.json >out 2>err
 	valid last.json
 	grep -q 'kd-preflight: .*crash' err
-	is 0 "$(ls -A | grep -c '\.tmp$')" 'temporary files'
+	is '' "$(compgen -G '.*.tmp' || true)" 'temporary files'
 }
 
 @test "fsync that is not supported is told and saved; one that fails is not saved" {

@@ -58,12 +58,18 @@ fi
 
 base() { # NAME PACKAGES: build/containers/NAME.tar
 	[[ -s $here/$1.tar ]] && return
-	# shellcheck disable=SC1091,SC2016 # the hook is a script of mmdebstrap's
-	mmdebstrap --quiet --variant=extract --include="$2" \
-		--customize-hook='cd "$1" && rm -rf usr/share/doc usr/share/man usr/share/locale usr/share/info usr/share/perl* \
-			usr/lib/*/perl* usr/lib/*/gconv usr/lib/python3*/test usr/lib/valgrind var/cache/apt var/lib/apt' \
-		"$(. /etc/os-release && echo "$VERSION_CODENAME")" "$here/$1.new.tar" >"$here/$1.log" 2>&1 ||
-		{ cat "$here/$1.log" >&2; return 1; }
+	(
+		# mmdebstrap hands apt a descriptor by number in a command for sh, and dash knows only one digit: free the low ones.
+		for fd in /proc/"$BASHPID"/fd/*; do
+			fd=${fd##*/}
+			((fd <= 2 || fd == 255)) || eval "exec $fd>&-"
+		done
+		# shellcheck disable=SC1091,SC2016 # the hook is a script of mmdebstrap's
+		mmdebstrap --quiet --variant=extract --include="$2" \
+			--customize-hook='cd "$1" && rm -rf usr/share/doc usr/share/man usr/share/locale usr/share/info usr/share/perl* \
+				usr/lib/*/perl* usr/lib/*/gconv usr/lib/python3*/test usr/lib/valgrind var/cache/apt var/lib/apt' \
+			"$(. /etc/os-release && echo "$VERSION_CODENAME")" "$here/$1.new.tar" >"$here/$1.log" 2>&1
+	) || { cat "$here/$1.log" >&2; return 1; }
 	mv "$here/$1.new.tar" "$here/$1.tar"
 }
 

@@ -1,4 +1,5 @@
-/* The reader of shebangs and ELF headers, and the search for the interpreter behind them, over a file of any content. */
+/* The reader of shebangs and ELF headers, and the search for the interpreter behind them, over a file of any content.
+ */
 #include "interpreter.h"
 #include "workload.h"
 

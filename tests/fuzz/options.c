@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (status < 0 && (!error.text[0] || strnlen(error.text, sizeof error.text) == sizeof error.text))
 		abort();
 	if (status == 0 && (options.timeout_s < OPTIONS_TIMEOUT_MIN_S || options.timeout_s > OPTIONS_TIMEOUT_MAX_S ||
-			    options.device_index < OPTIONS_INDEX_ALL || options.device_index > OPTIONS_INDEX_MAX))
+	                    options.device_index < OPTIONS_INDEX_ALL || options.device_index > OPTIONS_INDEX_MAX))
 		abort();
 	/* Only GPU_CHECK_PASSED starts a program. */
 	if (status == 0 && options.action == ACTION_CHECK && options.device == DEVICE_CPU && options.program)

@@ -1,5 +1,6 @@
-/* The report writer: the input is what two workers said, then text for every field that holds some, put there behind the
- * reader's back. Whatever comes, the report is JSON, its text has no control character, and a termination line fits. */
+/* The report writer: the input is what two workers said, then text for every field that holds some, put there behind
+ * the reader's back. Whatever comes, the report is JSON, its text has no control character, and a termination line
+ * fits. */
 #include "report.h"
 
 #include <cJSON.h>
@@ -107,7 +108,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	supervision.native_outcomes[0] = native.outcome;
 	struct verdict_input verdict_input = supervise_input(&supervision);
 	struct verdict verdict = verdict_decide(&verdict_input);
-	struct report_facts facts = {.options = &options, .verdict = &verdict, .supervision = &supervision, .duration_ms = 1};
+	struct report_facts facts = {
+	        .options = &options, .verdict = &verdict, .supervision = &supervision, .duration_ms = 1};
 	char *pretty = report_text(&facts, true), *flat = report_text(&facts, false);
 	check(pretty, true);
 	check(flat, false);

@@ -26,7 +26,10 @@ row() { # WANTED-STATUS WANTED-CODE ARGUMENT...
 		print(r["exit_code"], r["code"], r["stage"], "torch", t.get("version"), "cuda", t.get("cuda"), "gpu_available", t.get("gpu_available"),
 		      "import_ms", r["timing_ms"].get("import"), " ".join(sys.argv[2:]), [h["id"] for h in r["hints"]])
 	E
-	[[ $status -eq $want ]] && grep -q "\"code\":\"$code\"" "$dir/report.json" || { echo "wanted $want $code, got $status"; failed=1; }
+	if [[ $status -ne $want ]] || ! grep -q "\"code\":\"$code\"" "$dir/report.json"; then
+		echo "wanted $want $code, got $status"
+		failed=1
+	fi
 }
 
 # Fills the page cache, so that the first import is not the disk's time.
