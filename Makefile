@@ -37,6 +37,11 @@ DOUBLES    := build/doubles/cuda/libcuda.so.1 build/doubles/hip/libamdhip64.so.6
 DOUBLED    := build/unit/test_doubles $(DOUBLES)
 ASAN       := -std=c11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
+FUZZ_CC      ?= clang
+FUZZ_SECONDS ?= 20
+FUZZERS      := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
+FUZZ_CFLAGS  := -std=c11 -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+
 .DELETE_ON_ERROR:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
@@ -210,7 +215,7 @@ check-ptx: build/kernels/check.ptx ## assemble the PTX with every CUDA toolkit f
 # --- tests
 
 .PHONY: test
-test: all $(UNIT) $(DOUBLED) $(PROGRAMS) ## run every test: the unit tests, then tests/*.bats
+test: all $(FUZZERS) $(UNIT) $(DOUBLED) $(PROGRAMS) ## run every test: the unit tests, then tests/*.bats
 	@tests/run.sh $(UNIT) '$(DOUBLED)' $(wildcard tests/*.bats)
 
 .PHONY: unit
@@ -218,7 +223,7 @@ unit: $(UNIT) $(DOUBLED) ## run the unit tests
 	@tests/run.sh $(UNIT) '$(DOUBLED)'
 
 .PHONY: bats
-bats: all $(DOUBLES) $(PROGRAMS) ## run tests/*.bats against the program
+bats: all $(FUZZERS) $(DOUBLES) $(PROGRAMS) ## run tests/*.bats against the program
 	@tests/run.sh $(wildcard tests/*.bats)
 
 .PHONY: asan
@@ -284,7 +289,46 @@ format: ## let clang-format lay out the C sources
 images: all ## build the container images, print their sizes (ENGINE, BASE_INIT, BASE_PYTORCH, BASE_CPU_CI)
 	@images/build.sh
 
-# --- targets beside CI's: they fetch several GB
+# --- fuzzing: libFuzzer over what reads hostile input (tests/fuzz/), with AddressSanitizer and UBSan
+
+.PHONY: fuzz
+fuzz: $(FUZZERS) ## fuzz each reader for FUZZ_SECONDS (20) seconds
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run.sh tests/53-fuzz.bats
+
+build/fuzz/%: tests/fuzz/%.c build/fuzz/libkd.a Makefile
+	@echo "  $@"
+	$(Q)$(FUZZ_CC) $(CPPFLAGS) -isystem build/deps/include $(FUZZ_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< build/fuzz/libkd.a
+
+build/fuzz/libkd.a: $(patsubst build/obj/%,build/fuzz/obj/%,$(filter-out %/embed.o,$(OBJECTS))) build/fuzz/obj/cJSON.o build/obj/embed.o
+	@rm -f $@
+	@echo "  $@"
+	$(Q)ar Dcr $@ $^
+
+build/fuzz/obj/%.o: src/%.c Makefile | $(LIBS)
+	@mkdir -p $(@D)
+	@echo "  $@"
+	$(Q)$(FUZZ_CC) $(CPPFLAGS) -isystem build/deps/include $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
+build/fuzz/obj/cJSON.o: $(LIBS)
+	@mkdir -p $(@D)
+	@echo "  $@"
+	$(Q)$(FUZZ_CC) -std=gnu11 -w $(filter-out -std=c11,$(FUZZ_CFLAGS)) -fsanitize=fuzzer-no-link -c -o $@ build/deps/src/cjson/cJSON.c
+
+build/fuzz/obj/sandbox_seccomp.o: build/sandbox/filters.h
+
+# --- targets beside CI's: they take minutes, or fetch several GB
+
+.PHONY: fault-injection
+fault-injection: all $(PROGRAMS) ## fail and kill every system call of the supervisor once, all of them (about 5 minutes)
+	@/usr/bin/python3 tests/51-fault-injection.py --full --jobs 3
+
+.PHONY: coverage
+coverage: all $(DOUBLES) $(PROGRAMS) ## line coverage of src/, from the unit tests and a subset of tests/*.bats (about 6 minutes)
+	@COVERAGE_MIN=$(COVERAGE_MIN) ci/coverage.sh
+
+.PHONY: valgrind
+valgrind: all ## the supervisor under valgrind: errors, leaks, descriptors
+	@tests/run.sh ci/valgrind.sh
 
 .PHONY: real-drivers
 real-drivers: all build/kernels/check.ptx ## run against the real driver libraries of Debian's suites, without a card
@@ -321,4 +365,4 @@ size: all ## bytes of the program and of what it carries
 clean: ## remove build/
 	rm -rf build
 
--include $(wildcard $(addprefix build/,obj/*.d probe/*/*.d probe/*/*/*.d unit/*.d unit-asan/*.d unit-asan/obj/*.d programs/*.d))
+-include $(wildcard $(addprefix build/,fuzz/*.d fuzz/obj/*.d obj/*.d probe/*/*.d probe/*/*/*.d unit/*.d unit-asan/*.d unit-asan/obj/*.d programs/*.d))

@@ -56,7 +56,7 @@ tidy() { # clang-tidy wants its compiler flags last, and counts the warnings tha
 
 # Brackets keep the patterns from finding themselves.
 no_place_names() {
-	! grep -nIE -e '(debia[n]|ubunt[u]|pyp[i]|pythonhoste[d]|npmj[s]|crate[s])\.(org|com|io)' -e '/wor[k]/|/roo[t]/' \
+	! grep -nIE -e '(debia[n]|ubunt[u]|pyp[i]|pythonhoste[d]|npmj[s]|crate[s])\.(org|com|io)' -e '(^|[^[:alnum:]_}])(/wor[k]/|/roo[t]/)' \
 		-e "(^|[^[:alnum:]._/-])$PWD/" -- "${files[@]}"
 }
 

@@ -141,16 +141,17 @@ static void add_packages(struct plan *plan, const char *python_folder)
 static void choose_hip_dirs(struct plan *plan)
 {
 	const char *path = plan->interpreter.path;
-	char lib[PATH_MAX + 8] = "";
+	char lib[PATH_MAX] = "";
 
-	if (!plan->interpreter.found || (path[0] != '/' && !getcwd(lib, PATH_MAX / 2)))
+	if (!plan->interpreter.found || (path[0] != '/' && !getcwd(lib, sizeof lib / 2)))
 		return;
 	size_t used = strlen(lib);
-	(void)snprintf(lib + used, PATH_MAX - used, "%s%s", used ? "/" : "", path);
+	(void)snprintf(lib + used, sizeof lib - used, "%s%s", used ? "/" : "", path);
 	for (int i = 0; i < 2; i++)
 		if (strrchr(lib, '/'))
 			*strrchr(lib, '/') = '\0';
-	(void)strcat(lib, "/lib");
+	used = strlen(lib);
+	(void)snprintf(lib + used, sizeof lib - used, "/lib");
 	each_entry(lib, "python3", add_packages, plan);
 }
 

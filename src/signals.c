@@ -68,8 +68,8 @@ int signals_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	sigdelset(&mask, SIGCHLD);
 	int ready = ppoll(fds, count, timeout_ms < 0 ? NULL : &timeout, &mask);
 	int number = errno;
-	/* With a descriptor ready ppoll returns without letting a pending signal in (Linux fs/select.c), and a worker can
-	 * keep its pipe full. */
+	/* With a descriptor ready ppoll returns without letting a pending signal in (Linux fs/select.c), and a worker
+	 * can keep its pipe full. */
 	if (ready > 0)
 		(void)ppoll(NULL, 0, &(struct timespec){0}, &mask);
 	return ready < 0 ? -number : ready;
