@@ -174,6 +174,9 @@ static bool is_python(const struct workload *program)
 	char real[PATH_MAX];
 	if (is_python_name(base_name(program->path)))
 		return true;
+	/* A binary that calls itself python-something is one that somebody built; a script of such a name is a tool. */
+	if (!program->file.is_script && strncmp(base_name(program->path), "python", 6) == 0)
+		return true;
 	return !program->file.is_script && realpath(program->path, real) && is_python_name(base_name(real));
 }
 

@@ -1,5 +1,6 @@
 #include "result.h"
 
+#include "facts.h"
 #include "messages.h"
 
 #include <stdlib.h>
@@ -31,45 +32,48 @@ static const struct key {
 	enum field field;
 	size_t offset, size; /* of the member of struct result, or of struct device_facts for FIELD_DEVICE_* */
 	int maximum;         /* FIELD_INT */
-	const char *words;   /* FIELD_TEXT: the only values, each between blanks; NULL: any text */
+	enum fact fact;      /* the shape of a text */
+	const char *words;   /* FACT_WORD: the only values, each between blanks */
 } KEYS[] = {
-#define WORDS(key, who, member, words)                                                                                 \
+#define STORED(key, who, member, fact, words)                                                                          \
 	{                                                                                                              \
-		key, who, FIELD_TEXT, offsetof(struct result, member), sizeof((struct result *)0)->member, 0, words    \
+		key, who, FIELD_TEXT, offsetof(struct result, member), sizeof((struct result *)0)->member, 0, fact,    \
+		        words                                                                                          \
 	}
-#define TEXT(key, who, member) WORDS(key, who, member, NULL)
+#define WORDS(key, who, member, words) STORED(key, who, member, FACT_WORD, words)
+#define TEXT(key, who, member, fact)   STORED(key, who, member, fact, NULL)
 #define INT(key, who, member, maximum)                                                                                 \
 	{                                                                                                              \
-		key, who, FIELD_INT, offsetof(struct result, member), 0, maximum, NULL                                 \
+		key, who, FIELD_INT, offsetof(struct result, member), 0, maximum, FACT_WORD, NULL                      \
 	}
 #define LONG(key, who, member)                                                                                         \
 	{                                                                                                              \
-		key, who, FIELD_LONG, offsetof(struct result, member), 0, 0, NULL                                      \
+		key, who, FIELD_LONG, offsetof(struct result, member), 0, 0, FACT_WORD, NULL                           \
 	}
 #define PLAIN(key, who, field)                                                                                         \
 	{                                                                                                              \
-		key, who, field, 0, 0, 0, NULL                                                                         \
+		key, who, field, 0, 0, 0, FACT_WORD, NULL                                                              \
 	}
-#define DEVICE_TEXT(key, member)                                                                                       \
+#define DEVICE_TEXT(key, member, fact)                                                                                 \
 	{                                                                                                              \
 		key, NATIVE, FIELD_DEVICE_TEXT, offsetof(struct device_facts, member),                                 \
-		        sizeof((struct device_facts *)0)->member, 0, NULL                                              \
+		        sizeof((struct device_facts *)0)->member, 0, fact, NULL                                        \
 	}
 #define DEVICE_BYTES(key, member)                                                                                      \
 	{                                                                                                              \
-		key, NATIVE, FIELD_DEVICE_BYTES, offsetof(struct device_facts, member), 0, 0, NULL                     \
+		key, NATIVE, FIELD_DEVICE_BYTES, offsetof(struct device_facts, member), 0, 0, FACT_WORD, NULL          \
 	}
         PLAIN("stage", BOTH, FIELD_STAGE),
         PLAIN("wait", PYTHON, FIELD_WAIT),
         INT("no_new_privs", BOTH, no_new_privs, 1),
         INT("seccomp", BOTH, seccomp, 1),
         INT("writes_confined", BOTH, writes_confined, 1),
-        TEXT("libc", BOTH, libc),
+        TEXT("libc", BOTH, libc, FACT_LIBC),
         PLAIN("fail", BOTH, FIELD_FAIL),
-        TEXT("call", BOTH, call),
+        TEXT("call", BOTH, call, FACT_CALL),
         LONG("error_number", BOTH, error_number),
-        TEXT("error_name", BOTH, error_name),
-        TEXT("missing", BOTH, missing),
+        TEXT("error_name", BOTH, error_name, FACT_IDENTIFIER),
+        TEXT("missing", BOTH, missing, FACT_MISSING),
         PLAIN("during", BOTH, FIELD_DURING),
         PLAIN("hint", BOTH, FIELD_HINT),
         PLAIN("computed", BOTH, FIELD_COMPUTED),
@@ -77,13 +81,13 @@ static const struct key {
         PLAIN("loss", BOTH, FIELD_VALUES),
         PLAIN("gradient", BOTH, FIELD_VALUES),
         PLAIN("end", BOTH, FIELD_END),
-        TEXT("python_version", PYTHON, python_version),
-        TEXT("python_implementation", PYTHON, python_implementation),
-        TEXT("torch_version", PYTHON, torch_version),
-        TEXT("torch_cuda", PYTHON, torch_cuda),
-        TEXT("torch_hip", PYTHON, torch_hip),
+        TEXT("python_version", PYTHON, python_version, FACT_VERSION),
+        TEXT("python_implementation", PYTHON, python_implementation, FACT_IDENTIFIER),
+        TEXT("torch_version", PYTHON, torch_version, FACT_VERSION),
+        TEXT("torch_cuda", PYTHON, torch_cuda, FACT_VERSION),
+        TEXT("torch_hip", PYTHON, torch_hip, FACT_VERSION),
         WORDS("torch_backend", PYTHON, torch_backend, " cuda hip none "),
-        TEXT("torch_arch_list", PYTHON, torch_arch_list),
+        TEXT("torch_arch_list", PYTHON, torch_arch_list, FACT_ARCHITECTURES),
         INT("torch_gpu_available", PYTHON, torch_gpu_available, 1),
         INT("torch_device_count", PYTHON, torch_device_count, 65535),
         WORDS("backend", NATIVE, backend, " cuda hip "),
@@ -92,11 +96,12 @@ static const struct key {
         LONG("runtime_version", NATIVE, runtime_version),
         INT("device_count", NATIVE, device_count, 65535),
         PLAIN("device", NATIVE, FIELD_DEVICE),
-        DEVICE_TEXT("device_name", name),
-        DEVICE_TEXT("device_arch", architecture),
-        DEVICE_TEXT("device_uuid", uuid),
+        DEVICE_TEXT("device_name", name, FACT_DEVICE_NAME),
+        DEVICE_TEXT("device_arch", architecture, FACT_ARCHITECTURE),
+        DEVICE_TEXT("device_uuid", uuid, FACT_DEVICE_UUID),
         DEVICE_BYTES("device_memory_total", memory_total_bytes),
         DEVICE_BYTES("device_memory_free", memory_free_bytes),
+#undef STORED
 #undef WORDS
 #undef TEXT
 #undef INT
@@ -143,26 +148,15 @@ static bool read_signed(const char *value, long *out)
 	return true;
 }
 
-/* No path leaves a worker: a slash stays only between two characters of one word, once ("RX 7900 XT/XTX"). */
-static bool is_path_like(const char *text)
-{
-	const char *slash = strchr(text, '/');
-
-	return slash &&
-	       (slash == text || strchr(" ~.:=\"'(<[", slash[-1]) || strchr(" .", slash[1]) || strchr(slash + 1, '/'));
-}
-
 /* Cut and cleaned rather than refused: an odd name must not turn a working device into a failed worker. */
-static bool store_text(char *target, size_t size, const char *value)
+static bool store_text(char *target, size_t size, enum fact fact, const char *value)
 {
 	if (target[0] || !value[0])
 		return false;
 	size_t length = strlen(value) < size ? strlen(value) : size - 1;
 	memcpy(target, value, length);
 	target[length] = '\0';
-	bool clean = is_path_like(target);
-	for (char *slash; clean && (slash = strchr(target, '/'));)
-		*slash = '_';
+	facts_clean(fact, target);
 	return true;
 }
 
@@ -267,11 +261,24 @@ static bool store_stage(struct result *result, const char *value)
 	return true;
 }
 
+/* Hints about things that no worker can know. */
+static bool is_supervisors(enum hint hint)
+{
+	static const enum hint OURS[] = {HINT_CPU_ONLY_PACKAGE, HINT_FAULT_IN_PACKAGE, HINT_KILLED_FOR_MEMORY,
+	                                 HINT_NATIVE_DISAGREES, HINT_NO_LOADER,        HINT_PYTHON_IS_WRAPPER,
+	                                 HINT_REPORT_NOT_SAVED, HINT_SANDBOX_OFF,      HINT_SANDBOX_WEAK};
+
+	for (size_t i = 0; i < sizeof OURS / sizeof *OURS; i++)
+		if (OURS[i] == hint)
+			return true;
+	return false;
+}
+
 static bool store_hint(struct result *result, const char *value)
 {
 	enum hint hint;
 
-	if (!messages_hint_from_id(value, strlen(value), &hint))
+	if (!messages_hint_from_id(value, strlen(value), &hint) || is_supervisors(hint))
 		return false;
 	for (int i = 0; i < result->hint_count; i++)
 		if (result->hints[i] == (int)hint)
@@ -308,7 +315,7 @@ static bool store_device_fact(struct result *result, const struct key *key, cons
 		return false;
 	char *target = (char *)&result->devices[result->current_device] + key->offset;
 	if (key->field == FIELD_DEVICE_TEXT)
-		return store_text(target, key->size, value);
+		return store_text(target, key->size, key->fact, value);
 	if (!read_number(value, 0x7fffffffffffffffL, &number))
 		return false;
 	*(uint64_t *)(void *)target = (uint64_t)number;
@@ -345,7 +352,7 @@ static bool store(struct result *result, const struct key *key, const char *valu
 		return read_signed(value, (long *)(void *)((char *)result + key->offset));
 	case FIELD_TEXT:
 		return (!key->words || has_word(key->words, value)) &&
-		       store_text((char *)result + key->offset, key->size, value);
+		       store_text((char *)result + key->offset, key->size, key->fact, value);
 	case FIELD_DEVICE_TEXT:
 	case FIELD_DEVICE_BYTES:
 		return store_device_fact(result, key, value);

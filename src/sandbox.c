@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -147,6 +148,38 @@ static int set_no_new_privs(struct sandbox_state *state)
 	return rc;
 }
 
+/* Privileges that container runtimes withhold by default and no GPU driver or Python needs, but with which a root
+ * worker reads other processes' environment (CAP_PERFMON since Linux 5.8, in spite of Landlock), configures the network
+ * or unmounts: given up. What runtimes grant is kept, since the workload will have it when it opens its files. The
+ * bounding set counts too, as a root process would get it back at exec; without CAP_SETPCAP no_new_privs sees to that.
+ */
+static void drop_capabilities(void)
+{
+	static const unsigned char KEPT[] = {
+	        CAP_CHOWN,       CAP_DAC_OVERRIDE, CAP_FOWNER,   CAP_FSETID,           CAP_KILL,
+	        CAP_SETGID,      CAP_SETUID,       CAP_SETPCAP,  CAP_NET_BIND_SERVICE, CAP_NET_RAW,
+	        CAP_IPC_LOCK,    CAP_SYS_CHROOT,   CAP_SYS_NICE, CAP_SYS_RESOURCE,     CAP_MKNOD,
+	        CAP_AUDIT_WRITE, CAP_SETFCAP};
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+	uint64_t kept = 0;
+
+	for (size_t i = 0; i < sizeof KEPT; i++)
+		kept |= UINT64_C(1) << KEPT[i];
+	for (unsigned capability = 0; capability < 64; capability++)
+		if (!(kept >> capability & 1))
+			(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+	if (syscall(SYS_capget, &header, sets))
+		return;
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		uint32_t word = (uint32_t)(kept >> (i * 32));
+		sets[i].permitted &= word;
+		sets[i].effective &= word;
+		sets[i].inheritable &= word;
+	}
+	(void)syscall(SYS_capset, &header, sets);
+}
+
 int sandbox_enter(const struct sandbox_request *request, struct sandbox_state *state, struct error *error)
 {
 	const char *step = NULL;
@@ -161,6 +194,8 @@ int sandbox_enter(const struct sandbox_request *request, struct sandbox_state *s
 	note(state, "prctl(PR_SET_NO_NEW_PRIVS)", privileges);
 	state->landlock_abi = sandbox_landlock(request->gpu, request->scratch, &step, &number);
 	note(state, step, -number);
+	if (state->no_new_privs) /* else CAP_SYS_ADMIN is what the filter is loaded with */
+		drop_capabilities();
 	filter = load_filter(request, state, &step);
 	note(state, step, filter);
 	/* the limit on descriptors is half of the filter's promise of one exec */

@@ -221,7 +221,8 @@ int sandbox_landlock(bool gpu, const char *scratch, const char **step, int *numb
 	if (ruleset < 0)
 		return failed(step, number, "landlock_create_ruleset");
 	allow_devices(ruleset, gpu, handled.fs);
-	allow_own_task(ruleset, handled.fs);
+	if (gpu) /* below it lies TID/net too, so nobody gets it who does not need it */
+		allow_own_task(ruleset, handled.fs);
 	if (scratch)
 		allow_scratch(ruleset, scratch, handled.fs);
 	rc = (int)syscall(NR_RESTRICT_SELF, ruleset, 0U);

@@ -122,6 +122,9 @@ int signals_hand_over(const struct signals *signals)
 {
 	sigset_t pending;
 
+	/* One that a handler took while the last workers were cleared away counts like one that is pending. */
+	if (stopped_by)
+		return stopped_by;
 	restore_dispositions(signals);
 	sigemptyset(&pending);
 	(void)sigpending(&pending);

@@ -15,6 +15,7 @@
 enum {
 	HOST_LIMIT_MS = 3000,
 	KILL_PATIENCE_MS = 500, /* a killed process that is not gone by then sleeps where no signal reaches it */
+	PAUSE_MIN_MS = 1000,    /* a wake-up so late is no busy machine's: a job-control stop, a frozen container */
 	NATIVE_PARALLEL_MAX = 16,
 	ARGUMENT_BYTES = 6 * PATH_MAX,
 };
@@ -274,6 +275,7 @@ struct watch {
 	struct pollfd fds[3 * (RESULT_DEVICES_MAX + 2)];
 	nfds_t count;
 	int64_t now_ms, next_ms;
+	int64_t paused_ms; /* time in which we were stopped, and the workers, as a rule, with us */
 };
 
 static void watch_fd(struct watch *watch, int fd)
@@ -303,12 +305,15 @@ static void attend(struct worker *worker, void *context)
 
 	if (is_done(worker))
 		return;
+	worker->deadline_ms += watch->paused_ms;
+	worker->started_ms += watch->paused_ms;
+	/* What it has said and that it has ended come before the clock. */
 	worker_read(worker);
+	worker_reap(worker, KILL_PATIENCE_MS);
 	if (worker->state == WORKER_RUNNING && !worker->result.waiting && watch->now_ms >= worker->deadline_ms)
 		worker_kill(worker, FATE_TIMEOUT);
 	if (worker->result.malformed) /* nothing that it says from here on counts */
 		worker_kill(worker, FATE_EXITED);
-	worker_reap(worker, KILL_PATIENCE_MS);
 }
 
 static void kill_one(struct worker *worker, void *context)
@@ -419,6 +424,9 @@ static void loop(struct supervision *s)
 			each(s, kill_one, &fate);
 			return;
 		}
+		watch.paused_ms = worker_now_ms() - watch.now_ms - wait_ms;
+		if (watch.paused_ms < PAUSE_MIN_MS)
+			watch.paused_ms = 0;
 		watch.now_ms = worker_now_ms();
 		each(s, attend, &watch);
 		reap_orphans(s);

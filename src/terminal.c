@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,21 +22,35 @@ void terminal_hold_standard_descriptors(void)
 			(void)open("/", O_PATH | O_CLOEXEC); /* takes the lowest free number, which is fd */
 }
 
+/* A socket that poll calls writable may still not take a whole chunk, and write would wait for the rest. */
+static ssize_t write_some(int fd, const char *bytes, size_t length)
+{
+	ssize_t sent = send(fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return sent < 0 && errno == ENOTSOCK ? write(fd, bytes, length) : sent;
+}
+
 int terminal_write(int fd, const char *bytes, size_t length)
 {
+	static bool stuck[STDERR_FILENO + 1]; /* nobody read from it before: it is not waited for again */
 	int64_t until_ms = worker_now_ms() + WRITE_PATIENCE_MS;
 
 	while (length > 0) {
 		struct pollfd ready = {.fd = fd, .events = POLLOUT};
-		int64_t left_ms = until_ms - worker_now_ms();
-		if (left_ms <= 0 || (poll(&ready, 1, (int)left_ms) == 0))
+		int64_t left_ms = stuck[fd] ? 0 : until_ms - worker_now_ms();
+		if (poll(&ready, 1, left_ms > 0 ? (int)left_ms : 0) == 0) {
+			stuck[fd] = true;
 			return -ETIMEDOUT;
-		ssize_t wrote = write(fd, bytes, length < CHUNK ? length : CHUNK);
+		}
+		ssize_t wrote = write_some(fd, bytes, length < CHUNK ? length : CHUNK);
 		if (wrote < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
 		if (wrote > 0) {
 			bytes += wrote;
 			length -= (size_t)wrote;
+		} else if (worker_now_ms() >= until_ms) {
+			stuck[fd] = true;
+			return -ETIMEDOUT;
 		}
 	}
 	return 0;

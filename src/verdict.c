@@ -1,5 +1,6 @@
 #include "verdict.h"
 
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -118,8 +119,12 @@ static struct finding judge_start(const struct outcome *outcome)
 	bool is_python = outcome->result->kind == WORKER_PYTHON;
 	struct finding finding = failure(CODE_SANDBOX_FAILED, STAGE_SANDBOX);
 
+	/* Too many processes, too little memory or too large an environment say nothing of the interpreter. */
+	bool is_machine = outcome->error_number == EAGAIN || outcome->error_number == ENOMEM ||
+	                  outcome->error_number == E2BIG || outcome->error_number == EMFILE ||
+	                  outcome->error_number == ENFILE;
 	if (outcome->fate == FATE_EXEC_FAILED) {
-		finding.code = is_python ? CODE_INTERPRETER_FAILED : CODE_WORKER_FAILED;
+		finding.code = is_python && !is_machine ? CODE_INTERPRETER_FAILED : CODE_WORKER_FAILED;
 		finding.stage = is_python ? STAGE_INTERPRETER : STAGE_BACKEND;
 	}
 	finding.detail.call = outcome->call;
@@ -159,7 +164,9 @@ static struct finding judge(const struct outcome *outcome, int index, int expect
 	if (result->kind == WORKER_PYTHON && count == 0)
 		count = 1;
 	int wanted = index == OPTIONS_INDEX_ALL ? count : 1;
-	if (passed != wanted || passed != result->computation_count || passed < 1 ||
+	const char *backend = result->kind == WORKER_PYTHON ? result->torch_backend : result->backend;
+	bool has_backend = index == RESULT_CPU || strcmp(backend, "cuda") == 0 || strcmp(backend, "hip") == 0;
+	if (passed != wanted || passed != result->computation_count || passed < 1 || !has_backend ||
 	    (expect != OPTIONS_EXPECT_OFF && count != expect))
 		return failure(CODE_WORKER_FAILED, result->stage);
 	return (struct finding){.passed = true, .stage = STAGE_COMPLETE, .extra = HINT_COUNT};

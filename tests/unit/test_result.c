@@ -108,18 +108,61 @@ static void test_bad(void)
 	free(flood);
 }
 
+/* What a worker says, and what of it a report may hold. */
 static void test_cleaning(void)
 {
-	char line[RESULT_LINE_MAX + 8] = "torch_version ";
+	static const struct {
+		enum worker_kind kind;
+		const char *key, *said;
+		size_t offset;
+		const char *kept;
+	} CASES[] = {
+#define TOLD(kind, key, said, member, kept) {kind, key, said, offsetof(struct result, member), kept}
+	        TOLD(WORKER_PYTHON, "torch_version", "2.6.0a0+df5bbc09d1.nv24.12", torch_version,
+	             "2.6.0a0+df5bbc09d1.nv24.12"),
+	        TOLD(WORKER_PYTHON, "torch_version", "1.13.0a0", torch_version, "1.13.0a0"),
+	        TOLD(WORKER_PYTHON, "torch_version", "2.6.0.dev20260101+cpu", torch_version, "2.6.0.dev20260101+cpu"),
+	        TOLD(WORKER_PYTHON, "torch_version", "wJalrXUtnFEMI-K7MDENG", torch_version, ""),
+	        TOLD(WORKER_PYTHON, "torch_version", "2.6 /etc/passwd", torch_version, "2.6"),
+	        TOLD(WORKER_PYTHON, "torch_cuda", "build-host.corp.example", torch_cuda, ""),
+	        TOLD(WORKER_PYTHON, "torch_hip", "6.3.42131-fa1d09cbd", torch_hip, "6.3.42131-fa1d09cbd"),
+	        TOLD(WORKER_PYTHON, "python_version", "3.14.0rc1", python_version, "3.14.0rc1"),
+	        TOLD(WORKER_PYTHON, "torch_arch_list", "sm_50,home/alice,sm_120a,compute_90,alice@host,gfx9-4-generic",
+	             torch_arch_list, "sm_50,sm_120a,compute_90,gfx9-4-generic"),
+	        TOLD(WORKER_PYTHON, "error_name", "OutOfMemoryError", error_name, "OutOfMemoryError"),
+	        TOLD(WORKER_PYTHON, "error_name", "TOKEN=abc", error_name, "TOKEN"),
+	        TOLD(WORKER_PYTHON, "call", "import torch", call, "import torch"),
+	        TOLD(WORKER_PYTHON, "call", "see /etc/x", call, "see "),
+	        TOLD(WORKER_PYTHON, "missing", "libcudnn.so.9", missing, "libcudnn.so.9"),
+	        TOLD(WORKER_PYTHON, "missing", "/usr/lib/x.so", missing, ""),
+	        TOLD(WORKER_PYTHON, "missing", "alice@build-host", missing, ""),
+	        TOLD(WORKER_NATIVE, "missing", "code image gfx1036", missing, "code image gfx1036"),
+	        TOLD(WORKER_NATIVE, "libc", "glibc 2.36", libc, "glibc 2.36"),
+	        TOLD(WORKER_NATIVE, "libc", "glibc of alice", libc, ""),
+	        TOLD(WORKER_NATIVE, "device 0\ndevice_name", "AMD Radeon RX 7900 XT/XTX", devices[0].name,
+	             "AMD Radeon RX 7900 XT/XTX"),
+	        TOLD(WORKER_NATIVE, "device 0\ndevice_name", "NVIDIA H200", devices[0].name, "NVIDIA H200"),
+	        TOLD(WORKER_NATIVE, "device 0\ndevice_name", "GPU-1234abcd-1 alice", devices[0].name, ""),
+	        TOLD(WORKER_NATIVE, "device 0\ndevice_name", "card of alice@host in home/alice", devices[0].name,
+	             "card of alice_host in home_alice"),
+	        TOLD(WORKER_NATIVE, "device 0\ndevice_arch", "sm_90", devices[0].architecture, "sm_90"),
+	        TOLD(WORKER_NATIVE, "device 0\ndevice_arch", "alice", devices[0].architecture, ""),
+	        TOLD(WORKER_NATIVE, "device 0\ndevice_uuid", "MIG-0b1e/1/2", devices[0].uuid, "MIG-0b1e/1/2"),
+	        TOLD(WORKER_NATIVE, "device 0\ndevice_uuid", "alice", devices[0].uuid, ""),
+#undef TOLD
+	};
+	char line[RESULT_LINE_MAX + 8];
 
-	ok(feed(WORKER_NATIVE, "device 0\ndevice_name AMD Radeon RX 7900 XT/XTX\n"), "a slash inside a name");
-	is_string(result.devices[0].name, "AMD Radeon RX 7900 XT/XTX", "stays");
-	ok(feed(WORKER_PYTHON, "missing /usr/lib/x.so\n") && !strchr(result.missing, '/'), "a path does not stay one");
-	ok(feed(WORKER_PYTHON, "call see /etc/x\n") && !strchr(result.call, '/'), "nor inside a text");
-	memset(line + 14, '1', 200);
-	(void)snprintf(line + 214, sizeof line - 214, "\n");
+	for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+		(void)snprintf(line, sizeof line, "%s %s\n", CASES[i].key, CASES[i].said);
+		ok(feed(CASES[i].kind, line), "taken: %s", CASES[i].said);
+		is_string((const char *)&result + CASES[i].offset, CASES[i].kept, "and kept as its shape allows");
+	}
+	(void)snprintf(line, sizeof line, "torch_version %0200d\n", 1);
 	ok(feed(WORKER_PYTHON, line) && strlen(result.torch_version) == sizeof result.torch_version - 1,
 	   "an over-long text is cut");
+	ok(!feed(WORKER_PYTHON, "hint sandbox-off\n") && !feed(WORKER_NATIVE, "hint fault-in-package\n"),
+	   "a hint that is the supervisor's");
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 #include "tap.h"
 #include "verdict.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 enum shape {
@@ -80,6 +81,7 @@ static void make(struct sample *s, enum worker_kind kind, enum shape shape, int 
 	s->outcome = (struct outcome){.fate = FATE_EXITED, .result = r, .call = "x", .elapsed_ms = 7};
 	r->total = 100;
 	r->device_count = r->torch_device_count = 1;
+	(void)strcpy(kind == WORKER_PYTHON ? r->torch_backend : r->backend, "cuda");
 	r->stage = STAGE_COMPLETE;
 	r->ended = r->ended_pass = true;
 	compute(r, device);
@@ -394,6 +396,19 @@ static void test_refinement(void)
 	ok(verdict.code == CODE_RUNTIME_ERROR && verdict.detail.error_number == 214, "torch's own number stays");
 }
 
+static void test_backend(void)
+{
+	static struct sample python;
+
+	make(&python, WORKER_PYTHON, SHAPE_PASS, 0);
+	python.result.torch_backend[0] = '\0';
+	struct verdict_input input = {.torch_rule = TORCH_REQUIRED, .expect_devices = -1, .python = &python.outcome};
+	ok(verdict_decide(&input).code == CODE_WORKER_FAILED, "right numbers of no backend are no pass");
+	make(&python, WORKER_PYTHON, SHAPE_EXEC_FAILED, 0);
+	python.outcome.error_number = EAGAIN;
+	ok(verdict_decide(&input).code == CODE_WORKER_FAILED, "too many processes are no fault of the interpreter");
+}
+
 static void test_loader(void)
 {
 	struct verdict_input input = {.python = &absent, .expect_devices = -1};
@@ -413,6 +428,7 @@ int main(void)
 	test_stages();
 	test_devices();
 	test_refinement();
+	test_backend();
 	test_loader();
 	return done();
 }
