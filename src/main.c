@@ -262,6 +262,13 @@ static void tell(struct run *run)
 	free(text);
 }
 
+/* A worker's directory that could not be removed, or not within its bounds. */
+static void tell_left(const struct scratch *scratch)
+{
+	if (scratch->path[0] && access(scratch->path, F_OK) == 0)
+		terminal_line("unable to remove %s in full: remove it", scratch->path);
+}
+
 /* Past this line the check has passed, its report is saved where asked, and no worker is left. */
 static int become_workload(struct run *run)
 {
@@ -307,8 +314,11 @@ int main(int argc, char *argv[])
 	struct report_facts facts = facts_of(&run);
 	if (!facts.workload_starting)
 		terminal_log_termination(run.options.termination_log, &facts);
-	if (run.supervised)
+	if (run.supervised) {
 		supervise_finish(&run.supervision);
+		tell_left(&run.supervision.python_scratch);
+		tell_left(&run.supervision.native_scratch);
+	}
 	if (facts.workload_starting)
 		return become_workload(&run);
 	return code_exit_status(run.verdict.code, run.verdict.signal);

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 32, ENTRIES_MAX = 100000, PASSES_MAX = ENTRIES_MAX / DEPTH_MAX };
+enum { DEPTH_MAX = 32, ENTRIES_MAX = 1000000, PASSES_MAX = ENTRIES_MAX / DEPTH_MAX };
 
 static const char *variable(char *const envp[], const char *name)
 {
@@ -108,5 +108,6 @@ void scratch_remove(struct scratch *scratch)
 	}
 	if (top_fd >= 0)
 		(void)close(top_fd);
-	scratch->path[0] = '\0';
+	if (access(scratch->path, F_OK) < 0)
+		scratch->path[0] = '\0';
 }

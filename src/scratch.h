@@ -13,7 +13,8 @@ struct scratch {
  * would have had no temporary directory either: that is no failure. */
 void scratch_create(struct scratch *scratch, char *const envp[]);
 
-/* Removes it with what the worker left in it, following no link, bounded in depth and number of entries. */
+/* Removes it (then the path is "") with what the worker left in it, following no link, bounded in depth and number of
+ * entries. */
 void scratch_remove(struct scratch *scratch);
 
 #endif

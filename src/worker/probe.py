@@ -205,7 +205,7 @@ def missing_in_loader_text(text):
         if name:
             return name
     name, found, _ = text.partition(': cannot open shared object file')
-    return name.rpartition('/')[2] if found else None
+    return name.rpartition('/')[2] if found and '.so' in name else None
 
 
 def missing_in(error):
