@@ -4,14 +4,14 @@
 
 load helper
 
-# A torch that tells how its interpreter was started, in its version, and is a CPU build otherwise.
+# A torch that tells how its interpreter was started, in the local part of its version, and is a CPU build otherwise.
 telling_torch() {
 	mkdir -p "$1/torch"
 	cat >"$1/torch/__init__.py" <<-'E'
 		import os, sys
 		name = os.environ.get('TELL', 'prefix')
 		flags = sys.flags
-		__version__ = {
+		__version__ = '1+' + {
 		    'flags': 'I%dE%ds%dS%dO%dB%d' % (flags.isolated, flags.ignore_environment, flags.no_user_site, flags.no_site,
 		                                     flags.optimize, flags.dont_write_bytecode),
 		    'path0': 'path0-' + os.path.basename(sys.path[0]),
@@ -25,7 +25,7 @@ telling_torch() {
 	touch "$1/torch/version.py"
 }
 
-version() { value pytorch.version "$1"; }
+version() { value pytorch.version "$1" | sed 's/"1+/"/'; }
 
 # told WANTED COMMAND...: the version that telling_torch told of the checked interpreter.
 told() {
