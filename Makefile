@@ -51,7 +51,7 @@ all: build/kd-preflight ## build build/kd-preflight (default)
 
 .PHONY: help
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 14
 
 # --- what the machine needs
 
@@ -84,7 +84,7 @@ $(LIBS_ASAN) &: build/deps/src/.fetched ci/libs.sh
 
 build/kd-preflight: build/obj/main.o build/libkd.a build/deps/lib/libcjson.a
 	@echo "  $@"
-	$(Q)$(MUSL_CC) $(LINK) -s -o $@.tmp $^ $(LINK_END)
+	$(Q)$(MUSL_CC) $(LINK) -s -Wl,-Map=$@.map -o $@.tmp $^ $(LINK_END)
 	@! LC_ALL=C readelf -Wld $@.tmp | grep -E 'INTERP|\(NEEDED\)' || { echo "$@ is not static" >&2; exit 1; }
 	@mv $@.tmp $@
 
@@ -288,6 +288,45 @@ format: ## let clang-format lay out the C sources
 .PHONY: images
 images: all ## build the container images, print their sizes (ENGINE, BASE_INIT, BASE_PYTORCH, BASE_CPU_CI)
 	@images/build.sh
+
+# --- to other machines
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+DIST    ?= build/dist
+MUSL_VERSION = $(shell dpkg-query -W -f '$${Version}' musl-dev)
+GCC_VERSION  = $(shell $(HOST_CC) -dumpfullversion)
+
+# File installed, where, with what mode.
+INSTALLED := build/kd-preflight:bin:755 src/kd-preflight.1:share/man/man1:644 src/report.schema.json:share/kd-preflight:644 \
+	     LICENSE:share/doc/kd-preflight:644 NOTICE:share/doc/kd-preflight:644
+field = $(word $(1),$(subst :, ,$(2)))
+place = '$(DESTDIR)$(PREFIX)/$(call field,2,$(1))/$(notdir $(call field,1,$(1)))'
+
+.PHONY: install
+install: all ## install program, man page, schema and licences below PREFIX (/usr/local), in DESTDIR
+	$(Q)$(foreach i,$(INSTALLED),install -D -m $(call field,3,$(i)) $(call field,1,$(i)) $(call place,$(i)) &&) true
+
+.PHONY: uninstall
+uninstall: ## remove what `make install` put there
+	$(Q)rm -f $(foreach i,$(INSTALLED),$(call place,$(i)))
+	$(Q)cd '$(DESTDIR)$(PREFIX)' && rmdir --ignore-fail-on-non-empty share/kd-preflight share/doc/kd-preflight
+
+.PHONY: dist
+dist: all ## make build/dist/: a tarball to install from, SHA256SUMS
+	$(Q)ci/dist.sh $(DIST) $(VERSION) $(MACHINE) '$(MUSL_VERSION)' $(GCC_VERSION)
+
+# aarch64, on another machine: needs `ci/deps.sh cross`
+.PHONY: aarch64 dist-aarch64 check-aarch64
+aarch64: build/deps/src/.fetched build/kernels/images.h ## cross build: build/aarch64/build/kd-preflight
+	+@ci/cross.sh aarch64 all
+
+dist-aarch64: aarch64 ## the same as `make dist`, cross built
+	+@ci/cross.sh aarch64 dist DIST='$(abspath $(DIST))'
+
+check-aarch64: aarch64 ## run the cross build under qemu's user emulation, and on an emulated machine (about 3 minutes)
+	+@ci/cross.sh aarch64 $(UNIT) $(DOUBLED)
+	@tests/run.sh tests/rigs/aarch64.sh
 
 # --- fuzzing: libFuzzer over what reads hostile input (tests/fuzz/), with AddressSanitizer and UBSan
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # ci/deps.sh GROUP...: install the Debian packages of the groups that are missing here. As root it installs them;
-# else it says what to install. Groups: build (make all), run (a real PyTorch to check), test (make test, ci/).
+# else it says what to install. Groups: build (make all), run (a real PyTorch to check), test (make test, ci/), cross (make
+# aarch64, dist-aarch64, check-aarch64).
 set -eu
 
 packages() { # Debian 12 has clang-22 in its security updates
@@ -10,7 +11,8 @@ packages() { # Debian 12 has clang-22 in its security updates
 	test) echo bats btrfs-progs buildah catatonit clang clang-format clang-tidy cppcheck e2fsprogs git hyperfine libclang-rt-14-dev man-db \
 		mmdebstrap mount munge podman procps python3-jsonschema python3-torch python3-venv runc shellcheck slurm-client slurmctld \
 		slurmd strace util-linux valgrind xfsprogs ;;
-	*) echo "deps: unknown group '$1' (build, run, test)" >&2 && return 2 ;;
+	cross) echo cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross linux-libc-dev-arm64-cross qemu-system-arm qemu-user-static ;;
+	*) echo "deps: unknown group '$1' (build, run, test, cross)" >&2 && return 2 ;;
 	esac
 }
 

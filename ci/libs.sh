@@ -11,22 +11,27 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # musl brings no kernel headers. Only these three folders, so that no header of another C library is found by accident.
-for headers in linux asm-generic "$(gcc -print-multiarch)/asm"; do
-	[ -d "/usr/include/$headers" ] || { echo "libs: no /usr/include/$headers: install linux-libc-dev" >&2; exit 1; }
-	ln -sfn "/usr/include/$headers" "$dest/include/${headers##*/}"
+# Debian has those of another architecture below a folder of its own (linux-libc-dev-ARCH-cross).
+machine=$("$1" -print-multiarch)
+asm=/usr/include/$machine/asm
+[ -d "$asm" ] || asm=/usr/$machine/include/asm
+for headers in /usr/include/linux /usr/include/asm-generic "$asm"; do
+	[ -d "$headers" ] || { echo "libs: no $headers: install linux-libc-dev" >&2; exit 1; }
+	ln -sfn "$headers" "$dest/include/${headers##*/}"
 done
 cp "$sources"/libseccomp/include/*.h "$sources/cjson/cJSON.h" "$dest/include/"
 echo '#define HAVE_LINUX_SECCOMP_H 1' >"$scratch/configure.h"
 
-cc="$* -isystem $dest/include -I$scratch -I$sources/libseccomp/include -ffile-prefix-map=$sources=deps"
+set -- "$@" -isystem "$dest/include" "-I$scratch" "-I$sources/libseccomp/include" "-ffile-prefix-map=$sources=deps"
 
-archive() { # NAME: the C files named on stdin become DEST/lib/libNAME.a
-	mkdir "$scratch/$1"
-	# shellcheck disable=SC2086 # a command in words
-	(cd "$scratch/$1" && xargs -n 1 -P "$(nproc)" $cc -c)
-	rm -f "$dest/lib/lib$1.a"
-	ar Dcr "$dest/lib/lib$1.a" "$scratch/$1"/*.o
+archive() { # NAME COMPILER...: the C files named on stdin, one a line, become DEST/lib/libNAME.a
+	name=$1
+	shift
+	mkdir "$scratch/$name"
+	(cd "$scratch/$name" && xargs -d '\n' -n 1 -P "$(nproc)" "$@" -c)
+	rm -f "$dest/lib/lib$name.a"
+	ar Dcr "$dest/lib/lib$name.a" "$scratch/$name"/*.o
 }
 
-find "$sources/libseccomp/src" -maxdepth 1 -name '*.c' ! -name arch-syscall-dump.c | archive seccomp
-echo "$sources/cjson/cJSON.c" | archive cjson
+find "$sources/libseccomp/src" -maxdepth 1 -name '*.c' ! -name arch-syscall-dump.c | archive seccomp "$@"
+echo "$sources/cjson/cJSON.c" | archive cjson "$@"

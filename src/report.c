@@ -139,7 +139,7 @@ static void add_pytorch(cJSON *report, const struct report_facts *facts)
 {
 	const struct result *python = python_result(facts);
 
-	if (!python || !facts->verdict->torch_checked || !python->torch_version[0]) {
+	if (!python || !facts->verdict->torch_checked || !python->torch_backend[0]) {
 		(void)cJSON_AddNullToObject(report, "pytorch");
 		return;
 	}

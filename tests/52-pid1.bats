@@ -155,7 +155,7 @@ in_stage() { # STAGE ARG...
 			>out 2>err 3>&- &
 		local outer=$! inner=''
 		until [[ -n $inner ]]; do
-			inner=$(pgrep -f "^$KD --output r$number.json" | tail -n 1 || true)
+			inner=$(pgrep -f "^$KD --output r$number.json" | head -n 1 || true)
 			kill -0 "$outer"
 		done
 		sleep 0.3
