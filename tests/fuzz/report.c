@@ -72,8 +72,10 @@ static void read_worker(struct input *input, struct worker *worker, enum worker_
 
 static void check(char *text, bool lines)
 {
-	if (!text)
+	size_t length = text ? strlen(text) : 0;
+	if (length == 0 || text[length - 1] != '\n')
 		abort();
+	text[length - 1] = '\0';
 	for (const char *at = text; *at; at++)
 		if ((unsigned char)*at < ' ' && !(lines && (*at == '\n' || *at == '\t')))
 			abort();
