@@ -1,10 +1,10 @@
 #!/bin/sh
-# tests/bench/run.sh [NATIVE_RUNS [TORCH_RUNS]]: what a check costs beside the nearest things without it, as ratios (what
+# tests/bench/run.sh [NATIVE_RUNS [TORCH_RUNS [ROUNDS]]]: what a check costs beside the nearest things without it, as ratios (what
 # carries over to another machine) of median wall times. The commands take turns in rounds, so that a busy moment of the
 # machine falls on all of them.
 set -eu
 
-native_runs=${1:-60} torch_runs=${2:-3} rounds=5
+native_runs=${1:-60} torch_runs=${2:-3} rounds=${3:-5}
 python=${PYTHON:-/usr/bin/python3}
 preflight='build/kd-preflight --termination-log none --device cpu'
 scratch=$(mktemp -d)
@@ -26,6 +26,19 @@ for round in $(seq $rounds); do
 		-n 'kd-preflight --device cpu' "$preflight --python $python"
 done
 
+# A fleet's folder: 10,000 reports, one in a hundred of another kind.
+build/kd-preflight --device cpu --framework none --output "$scratch/pass.json" >/dev/null 2>&1
+build/kd-preflight --output "$scratch/fail.json" -- build/noop 2>/dev/null || true
+mkdir "$scratch/fleet"
+"$python" - "$scratch" <<'EOF'
+import pathlib, sys
+scratch = pathlib.Path(sys.argv[1])
+texts = [(scratch / name).read_bytes() for name in ("pass.json", "fail.json")]
+for number in range(10000):
+    (scratch / "fleet" / f"node-{number:05}.json").write_bytes(texts[number % 100 == 0])
+EOF
+measure 1 5 "$scratch/fleet.json" -i -n 'kd-preflight --summarize, 10,000 reports' "build/kd-preflight --summarize $scratch/fleet"
+
 echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | sort -u | head -n 1), $(nproc) cores, Linux $(uname -r)," \
 	"$("$python" -V), PyTorch $("$python" -c 'import torch; print(torch.__version__)')"
 "$python" - "$scratch" <<'EOF'
@@ -42,6 +55,8 @@ for kind in "native", "torch":
     print(f"\n| {kind} | median | ratio | more |\n|---|---|---|---|")
     for name, ms in medians[kind]:
         print(f"| {name} | {ms:.2f} ms | {ms / base:.2f} | {ms - base:+.2f} ms |")
+fleet = json.loads((pathlib.Path(sys.argv[1]) / "fleet.json").read_text())["results"][0]
+print(f"\n{fleet['command']}: {fleet['median'] * 1000:.0f} ms")
 script, native = medians["torch"][0][1], medians["native"][1][1]
 print(f"\nThe native check takes 1/{script / native:.0f} of the script's time.")
 EOF
