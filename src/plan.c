@@ -141,9 +141,9 @@ static void add_packages(struct plan *plan, const char *python_folder)
 static void choose_hip_dirs(struct plan *plan)
 {
 	const char *path = plan->interpreter.path;
-	char lib[PATH_MAX] = "";
+	char lib[2 * PATH_MAX + 8] = "";
 
-	if (!plan->interpreter.found || (path[0] != '/' && !getcwd(lib, sizeof lib / 2)))
+	if (!plan->interpreter.found || (path[0] != '/' && !getcwd(lib, PATH_MAX)))
 		return;
 	size_t used = strlen(lib);
 	(void)snprintf(lib + used, sizeof lib - used, "%s%s", used ? "/" : "", path);

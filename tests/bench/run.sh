@@ -16,7 +16,7 @@ measure() { # WARMUPS RUNS FILE NAME COMMAND...
 	hyperfine -N --style none --warmup "$warmups" --runs "$runs" --export-json "$file" "$@" 2>/dev/null
 }
 
-for round in $(seq $rounds); do
+for round in $(seq "$rounds"); do
 	measure 10 "$native_runs" "$scratch/native-$round.json" \
 		-n 'static no-op' build/noop \
 		-n 'kd-preflight --device cpu --framework none' "$preflight --framework none" \
