@@ -1,7 +1,8 @@
 #!/bin/sh
-# ci/unpack.sh ARCH SUITE DEST PACKAGE...: unpack Debian packages of another architecture below DEST, without installing
+# ci/unpack.sh ARCH SUITE DEST PACKAGE...: unpack Debian packages of any suite and architecture below DEST, without installing
 # them: from the mirror that this machine's apt is set up with, verified by apt as usual. DEST/versions lists them. A
-# package linux-image-* without a version stands for the kernel that it depends on.
+# package linux-image-* without a version stands for the kernel that it depends on. COMPONENTS (main) names the parts of
+# the archive.
 set -eu
 
 arch=$1 suite=$2
@@ -17,7 +18,7 @@ uri=$(apt-get indextargets --format '$(ORIGIN):$(LABEL) $(REPO_URI)' 'Created-By
 	awk '$1 == "Debian:Debian" { print $2; exit }')
 [ -n "$uri" ] || { echo "unpack: apt knows no Debian mirror here (apt-get update?)" >&2; exit 1; }
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-echo "deb $([ ! -e $keyring ] || echo "[signed-by=$keyring]") $uri $suite main" >"$scratch/sources.list"
+echo "deb $([ ! -e $keyring ] || echo "[signed-by=$keyring]") $uri $suite ${COMPONENTS:-main}" >"$scratch/sources.list"
 mkdir -p "$scratch/lists/partial" "$scratch/cache/archives/partial" "$scratch/debs"
 : >"$scratch/status"
 cat >"$scratch/apt.conf" <<EOF
@@ -33,6 +34,8 @@ Dir::State::status "$scratch/status";
 Dir::Cache "$scratch/cache";
 APT::Sandbox::User "root";
 Acquire::Retries "3";
+Acquire::Languages "none";
+Acquire::Check-Valid-Until "false";
 EOF
 export APT_CONFIG="$scratch/apt.conf"
 apt-get -qq update

@@ -38,34 +38,10 @@ sid          | libamdhip64-6 |                                                  
 experimental | libamdhip64-7 | libamdhip64-7=7.2*,libhsa-runtime64-1=7.2*,libamd-comgr3=7.2* | 100 hipErrorNoDevice
 '
 
-# fetch SUITE COMPONENT PACKAGES DESTINATION: with apt lists of its own, so that this machine's stay what they are.
+# fetch SUITE COMPONENT PACKAGES DESTINATION
 fetch() {
-	local apt status=0
-	apt=$(mktemp -d)
-	mkdir -p "$apt/lists/partial" "$apt/archives/partial"
-	: >"$apt/status"
-	echo "deb [signed-by=$keyring] $mirror $1 $2" >"$apt/sources.list"
-	cat >"$apt/apt.conf" <<-CONF
-		Dir::Etc::sourcelist "$apt/sources.list";
-		Dir::Etc::sourceparts "/dev/null";
-		Dir::Etc::preferences "/dev/null";
-		Dir::Etc::preferencesparts "/dev/null";
-		Dir::State "$apt";
-		Dir::State::lists "$apt/lists";
-		Dir::State::status "$apt/status";
-		Dir::Cache "$apt";
-		APT::Sandbox::User "root";
-		Acquire::Languages "none";
-		Acquire::Check-Valid-Until "false";
-	CONF
-	(
-		export APT_CONFIG=$apt/apt.conf
-		# shellcheck disable=SC2086 # a list of packages
-		cd "$apt" && apt-get -qq update && apt-get -qq download $3 && mkdir -p "$4" &&
-			for package in *.deb; do dpkg -x "$package" "$4" || exit; done
-	) >"$apt/log" 2>&1 || { status=1; tail -n 1 "$apt/log"; }
-	rm -rf "$apt"
-	return "$status"
+	# shellcheck disable=SC2086 # a list of packages
+	COMPONENTS=$2 "$top/ci/unpack.sh" "$(dpkg --print-architecture)" "$1" "$4" $3 2>&1 | tail -n 1
 }
 
 # root SUITE PACKAGES DESTINATION

@@ -10,7 +10,6 @@ folder=${2:-build/rigs/drivers}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
-mirror=$(awk '/^URIs:/ { print $2; exit }' /etc/apt/sources.list.d/debian.sources)
 
 # suite  components  package
 drivers='
@@ -26,32 +25,9 @@ experimental  non-free  libnvidia-ptxjitcompiler1
 architectures='sm_30 sm_35 sm_50 sm_52 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_110
 sm_120 sm_121'
 
-# fetch SUITE COMPONENTS PACKAGE DESTINATION: with apt lists of its own, so that this machine's stay what they are.
+# fetch SUITE COMPONENTS PACKAGE DESTINATION
 fetch() {
-	apt=$(mktemp -d)
-	mkdir -p "$apt/lists/partial" "$apt/archives/partial"
-	: >"$apt/status"
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $1 $2" >"$apt/sources.list"
-	cat >"$apt/apt.conf" <<-CONF
-		Dir::Etc::sourcelist "$apt/sources.list";
-		Dir::Etc::sourceparts "/dev/null";
-		Dir::Etc::preferences "/dev/null";
-		Dir::Etc::preferencesparts "/dev/null";
-		Dir::State "$apt";
-		Dir::State::lists "$apt/lists";
-		Dir::State::status "$apt/status";
-		Dir::Cache "$apt";
-		APT::Sandbox::User "root";
-		Acquire::Languages "none";
-	CONF
-	rc=0
-	(
-		export APT_CONFIG="$apt/apt.conf"
-		cd "$apt"
-		apt-get -qq update && apt-get -qq download "$3" && mkdir -p "$4" && dpkg -x ./*.deb "$4"
-	) >"$apt/log" 2>&1 || { rc=1; tail -n 1 "$apt/log"; }
-	rm -rf "$apt"
-	return $rc
+	COMPONENTS=$2 "$here/../../ci/unpack.sh" "$(dpkg --print-architecture)" "$1" "$4" "$3"
 }
 
 mkdir -p "$folder/bin"
