@@ -38,7 +38,7 @@ DOUBLED    := build/unit/test_doubles $(DOUBLES)
 ASAN       := -std=c11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 FUZZ_CC      ?= clang
-FUZZ_SECONDS ?= 20
+FUZZ_SECONDS ?= 60
 FUZZERS      := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_CFLAGS  := -std=c11 -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 
@@ -331,7 +331,7 @@ check-aarch64: aarch64 ## run the cross build under qemu's user emulation, and o
 # --- fuzzing: libFuzzer over what reads hostile input (tests/fuzz/), with AddressSanitizer and UBSan
 
 .PHONY: fuzz
-fuzz: $(FUZZERS) ## fuzz each reader for FUZZ_SECONDS (20) seconds
+fuzz: $(FUZZERS) ## fuzz each reader for FUZZ_SECONDS (60) seconds
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run.sh tests/53-fuzz.bats
 
 build/fuzz/%: tests/fuzz/%.c build/fuzz/libkd.a Makefile

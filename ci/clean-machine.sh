@@ -22,6 +22,10 @@ debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$base/debootstrap.log
 }
 cp "$base/sources.list" "$root/etc/apt/sources.list"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+# How this machine reaches its package registries comes along: pip's settings, and the certificates it trusts.
+mkdir -p "$root/srv/certificates"
+[ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$root/srv/certificates/"
+env | grep -iE '^(PIP_[A-Z_]*|[a-z]*_proxy)=' | grep -v FIND_LINKS | sed 's,^\(PIP_CERT\)=.*,\1=/srv/certificates/ca-certificates.crt,' >"$base/settings"
 
 mkdir -p "$root/srv/kd-preflight"
 (cd "$top" && git ls-files -z --cached --others --exclude-standard | tar -c --null -T - -f -) | tar -x -C "$root/srv/kd-preflight"
@@ -32,15 +36,15 @@ mount --bind "$1" "$1" # a root is a mount point: tests that make namespaces of 
 mount -t proc proc "$1/proc"
 mount -t sysfs -o ro sysfs "$1/sys"
 mount --rbind /dev "$1/dev"
-exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ LANG=C.UTF-8 ${CI:+CI=$CI} sh -c "cd /srv/kd-preflight && $2"
+exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ LANG=C.UTF-8 ${CI:+CI=$CI} $(cat "$3") sh -c "cd /srv/kd-preflight && $2"
 EOF
 
 status=0
-grep -E '^ *sh ci/deps\.sh ' "$top/README.md" >"$base/commands"
+grep -E '^ *sh ci/deps\.sh ' "$top/README.md" | head -n 2 >"$base/commands"
 while read -r command; do
 	echo "== $suite: $command"
 	began=$(date +%s)
-	unshare --mount --pid --fork sh -eu "$base/inside" "$root" "$command" </dev/null || {
+	unshare --mount --pid --fork sh -eu "$base/inside" "$root" "$command" "$base/settings" </dev/null || {
 		echo "== failed: exit status $?"
 		status=1
 	}

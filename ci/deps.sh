@@ -8,7 +8,7 @@ packages() { # Debian 12 has clang-22 in its security updates
 	case $1 in
 	build) echo binutils clang-19 clang-22 gcc libc6-dev linux-libc-dev lld-19 lld-22 make musl-tools ;;
 	run) echo python3 python3-torch ;;
-	test) echo bats btrfs-progs buildah catatonit clang clang-format clang-tidy cppcheck e2fsprogs git hyperfine libclang-rt-14-dev man-db \
+	test) echo bats btrfs-progs buildah ca-certificates catatonit clang clang-format clang-tidy cppcheck e2fsprogs git hyperfine libclang-rt-14-dev man-db \
 		mmdebstrap mount munge podman procps python3-jsonschema python3-torch python3-venv runc shellcheck slurm-client slurmctld \
 		slurmd strace util-linux valgrind xfsprogs ;;
 	cross) echo cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross linux-libc-dev-arm64-cross qemu-system-arm qemu-user-static ;;
