@@ -374,6 +374,10 @@ real-drivers: all build/kernels/check.ptx ## run against the real driver librari
 	@tests/63-real-drivers.sh
 	@tests/rigs/ptx-jit.sh build/kernels/check.ptx
 
+.PHONY: syscalls
+syscalls: all $(PROGRAMS) ## hold the system calls of real PyTorch and driver libraries against the allow-list
+	@tests/rigs/syscalls.sh $(PYTHONS)
+
 .PHONY: hip-model
 hip-model: build/kernels/images.h ## run the AMD code objects through the real HIP 7 runtime on a modelled device
 	@tests/rigs/hip-model.sh

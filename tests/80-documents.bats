@@ -54,6 +54,15 @@ codes() { "$KD" --list-codes | awk '{ print $2 }' | sort; }
 	diff <("$TOP/build/programs/sandbox-attacker" --policy | grep '^|') <(sed -n '/^### The list/,/^`\*`/p' "$TOP/SECURITY.md" | grep '^|')
 }
 
+@test "the first command of the README does what it says" {
+	local command
+	command=$(sed -n 's/^ *\(sh ci\/deps\.sh build run .*\)/\1/p' "$TOP/README.md")
+	[[ -n $command ]]
+	(cd "$TOP" && bash -c "$command" >"$T/out" 2>"$T/err")
+	grep -q CPU_CHECK_PASSED out
+	grep -q 'loss 196, by torch' err
+}
+
 @test "the program is static, small, and holds no path of the machine it was built on" {
 	LC_ALL=C readelf -Wld "$KD" >elf
 	refute grep -E 'INTERP|\(NEEDED\)' elf
