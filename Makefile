@@ -378,6 +378,10 @@ real-drivers: all build/kernels/check.ptx ## run against the real driver librari
 syscalls: all $(PROGRAMS) ## hold the system calls of real PyTorch and driver libraries against the allow-list
 	@tests/rigs/syscalls.sh $(PYTHONS)
 
+.PHONY: old-kernel
+old-kernel: all build/unit/test_sandbox build/unit/test_sandbox_roads build/unit/test_output build/unit/test_workload $(DOUBLES) ## check on Debian's Linux 5.10, emulated
+	@tests/run.sh tests/rigs/old-kernel.sh
+
 .PHONY: hip-model
 hip-model: build/kernels/images.h ## run the AMD code objects through the real HIP 7 runtime on a modelled device
 	@tests/rigs/hip-model.sh

@@ -944,6 +944,8 @@ static const struct config configs[] = {
         {"host", WORKER_HOST, true, false},
 };
 
+static int landlock_abi; /* of this kernel; where it has none, one half of each act cannot be tried */
+
 static bool as_expected(enum expectation expect, const struct config *config, bool landlock, int control, int got)
 {
 	bool native_cpu = config->kind == WORKER_NATIVE && !config->gpu;
@@ -963,7 +965,7 @@ static bool as_expected(enum expectation expect, const struct config *config, bo
 	case PAIR:
 		return got == (native_cpu ? EPERM : control);
 	case SCOPED:
-		return got == (config->gpu && !landlock ? control : EPERM);
+		return got == (config->gpu && (!landlock || landlock_abi < 6) ? control : EPERM);
 	case CREATES:
 		return !landlock && config->makes_files ? got == control : outside;
 	case WRITES:
@@ -1071,6 +1073,8 @@ static void test_act(const struct act *act, uid_t uid)
 	ok(control_holds(act, control), "control: %s as uid %u gives %s bare", act->name, uid, strerror(control));
 	for (size_t i = 0; i < 2 * sizeof configs / sizeof configs[0]; i++) {
 		const struct config *config = &configs[i / 2];
+		if (i % 2 && landlock_abi <= 0)
+			continue;
 		lay_out();
 		int got = in_child(act->run, config, i % 2);
 		if (as_expected(act->expect, config, i % 2, control, got))
@@ -1078,7 +1082,8 @@ static void test_act(const struct act *act, uid_t uid)
 		all = false;
 		printf("# %s, %s Landlock: %d %s\n", config->name, i % 2 ? "with" : "without", got, strerror(got));
 	}
-	ok(all, "%s as uid %u: as the policy says, in all kinds", act->name, uid);
+	ok(all, "%s as uid %u: as the policy says, in all kinds%s", act->name, uid,
+	   landlock_abi > 0 ? "" : " (without Landlock, which this kernel has not)");
 }
 
 static int serve(int type, const char *name, size_t length)
@@ -1132,6 +1137,7 @@ int main(void)
 	               serve(SOCK_SEQPACKET, "srv/packet", 11) >= 0 && serve(SOCK_SEQPACKET, "\0kd-packet", 10) >= 0;
 	(void)chmod("srv/engine", 0666);
 	(void)chmod("srv/packet", 0666);
+	landlock_abi = (int)syscall(444, NULL, (size_t)0, 1U);
 	ok(serving, "servers of all kinds are up");
 	test_acts(0);
 	test_acts_as_user();
