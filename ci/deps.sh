@@ -13,7 +13,7 @@ packages() { # Debian 12 has clang-22 in its security updates
 		slurmd strace util-linux valgrind xfsprogs ;;
 	cross) echo cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross linux-libc-dev-arm64-cross qemu-system-arm qemu-user-static ;;
 	rigs) echo cpio mmdebstrap qemu-system-x86 strace ;; # of the targets beside CI's
-	*) echo "deps: unknown group '$1' (build, run, test, cross)" >&2 && return 2 ;;
+	*) echo "deps: unknown group '$1' (build, run, test, cross, rigs)" >&2 && return 2 ;;
 	esac
 }
 
