@@ -192,3 +192,14 @@ told() {
 	sed -n 2p hints | grep -q musl-image
 	sed -n 3p hints | grep -q no-loader
 }
+
+@test "an interpreter under a name of its maker's is a Python all the same; a script of such a name is not" {
+	export PYTHONPATH=$STUBS
+	cp "$(readlink -f "$PYTHON")" python3.11-custom
+	KD_STUB=raise-import kd --output r1.json -- ./python3.11-custom x.py
+	expect 4 TORCH_IMPORT_FAILED import r1.json
+	printf '#!/bin/sh\ntrue\n' >python-tool && chmod +x python-tool
+	KD_STUB=raise-import kd --output r2.json -- ./python-tool
+	is 5 "$status"
+	is null "$(value pytorch r2.json)"
+}

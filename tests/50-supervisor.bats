@@ -674,3 +674,50 @@ scratch_case() { # SANDBOX COMMAND...
 	"${noise[@]}" "$KD" --device cpu --framework none --output r3.json >out 2>err || status=$?
 	is 0 "$status" 'exit status'
 }
+
+@test "63 open files are too few and the message names the limit; 64 suffice, with PyTorch too" {
+	status=0
+	(ulimit -n 63 && "$KD" --device cpu --framework none >out 2>err) || status=$?
+	expect 11 WORKER_FAILED sandbox
+	grep -q 'ulimit -n' err
+	(ulimit -n 64 && "$KD" --device cpu --framework none >out 2>err)
+	(ulimit -n 64 && "$KD" --device cpu --python "$PYTHON" >out 2>err)
+	is '"torch"' "$(value execution.by)"
+}
+
+@test "time in which we are stopped is not charged to a worker; without the stop the limit holds" {
+	export PYTHONPATH=$STUBS:$T/slow
+	mkdir slow && printf 'import time\ntime.sleep(1)\n' >slow/sitecustomize.py
+	"$KD" --timeout 5 --output r.json --python "$PYTHON" -- "$T/workload" 2>err 3>&- &
+	local pid=$!
+	sleep 0.5
+	kill -STOP "$pid"
+	sleep 6
+	kill -CONT "$pid"
+	status=0
+	wait "$pid" || status=$?
+	is 0 "$status"
+	is '"GPU_CHECK_PASSED"' "$(value code r.json)"
+	printf 'import time\ntime.sleep(6)\n' >slow/sitecustomize.py
+	kd --timeout 5 --python "$PYTHON" -- "$T/workload"
+	is 10 "$status"
+}
+
+@test "a stalled peer behind a stderr that is a socket is not waited for without a bound" {
+	# shellcheck disable=SC2016 # Python's own
+	"$PYTHON" - "$KD" <<-'E'
+		import socket, subprocess, sys, time
+		server = socket.create_server(("127.0.0.1", 0))
+		client = socket.create_connection(server.getsockname())
+		client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4608)
+		client.setblocking(False)
+		try:
+		    while True:
+		        client.send(b"x" * 1000)
+		except BlockingIOError:
+		    client.setblocking(True)
+		began = time.monotonic()
+		status = subprocess.run([sys.argv[1], "--device", "cpu", "--framework", "none"], stderr=client, stdout=subprocess.DEVNULL, timeout=30).returncode
+		assert status == 0 and time.monotonic() - began < 15, (status, time.monotonic() - began)
+	E
+}
